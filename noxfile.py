@@ -17,24 +17,16 @@ import nox
 
 ROOT = Path(__file__).resolve().parent
 ORDINARY = "not long and not alone and not slow"
-LOCKS = {
-    "sidecar": (),
-    "fleet": ("fleet",),
-    "development": (
-        "cluster",
-        "deep",
-        "demo",
-        "fleet",
-        "frames",
-        "kafka",
-        "nats-server",
-        "notebook",
-        "parquet",
-        "site",
-        "test",
-    ),
+LOCKS: dict[str, dict[str, tuple[str, ...]]] = {
+    "sidecar": {".": ()},
+    "fleet": {".": (), "fleet": ()},
+    "development": {
+        ".": ("frames", "notebook", "site", "test"),
+        "lab": ("cluster", "deep", "parquet", "xdf"),
+        "fleet": ("nats-server",),
+    },
 }
-"""Each file of `locks/`, and the extras of eyestream whose packages it has."""
+"""Each file of `locks/`, and the distributions whose packages it has: their folders, each with its extras."""
 
 BARE_PROGRAMS = ("bash", "sh", "env", "cat", "head", "mount", "sleep", "true", "umount", "unshare")
 BARE_VARIABLES = re.compile(r"HOME|TMPDIR|PIP_\w+|SSL_CERT_\w+|\w+_CA_BUNDLE|\w+_PROXY", re.I)
@@ -71,7 +63,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The ordinary tests, or those of a room: `nox -s tests -- tests/wire`."""
+    """The ordinary tests, or those of a room: `nox -s tests -- tests/product/wire`."""
     pytest(session, "-n", "auto")
 
 
@@ -100,7 +92,15 @@ def alone(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """What pages say: links, commands, figures, examples."""
-    pytest(session, "-n", "auto", "tests/docs", "tests/examples", "tests/errata", "tests/service/test_readme.py")
+    pytest(
+        session,
+        "-n",
+        "auto",
+        "tests/docs",
+        "tests/examples",
+        "tests/lab/errata",
+        "tests/product/service/test_readme.py",
+    )
 
 
 @nox.session
@@ -163,19 +163,30 @@ def lock(session: nox.Session) -> None:
     """Write `locks/` again. Versions stay as they are where they can; `nox -s lock -- --upgrade` takes the newest."""
     session.install("uv")
     options = ["--universal", "--generate-hashes", "--no-header", "--no-annotate", "--quiet", *session.posargs]
-    for name, extras in LOCKS.items():
-        file = ROOT / "locks" / f"{name}.txt"
-        known = ["--constraints", "locks/sidecar.txt"] if extras else []
-        asked = [word for extra in extras for word in ("--extra", extra)]
-        session.run("uv", "pip", "compile", "pyproject.toml", *asked, *known, *options, "--output-file", str(file))
-        said = "".join(f"# {line}\n" for line in ("Made by `nox -s lock` from", *declared(extras)))
-        file.write_text(f"{said}{file.read_text(encoding='utf-8')}", encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, distributions in LOCKS.items():
+            file, words = ROOT / "locks" / f"{name}.txt", declared(distributions)
+            asked = Path(folder, "asked.txt")
+            asked.write_text("\n".join(words), encoding="utf-8")
+            known = ["--constraints", "locks/sidecar.txt"] if name != "sidecar" else []
+            session.run("uv", "pip", "compile", str(asked), *known, *options, "--output-file", str(file))
+            said = "".join(f"# {line}\n" for line in ("Made by `nox -s lock` from", *words))
+            file.write_text(f"{said}{file.read_text(encoding='utf-8')}", encoding="utf-8")
 
 
-def declared(extras: tuple[str, ...]) -> list[str]:
-    """What `pyproject.toml` asks for with `extras`, in its own words, sorted."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = [*project["dependencies"], *(word for extra in extras for word in project["optional-dependencies"][extra])]
-    more = [re.fullmatch(r"eyestream\[(.*)\]", word) for word in asked]
-    own = [word for word, found in zip(asked, more, strict=True) if not found]
-    return sorted({*own, *(word for found in more if found for word in declared(tuple(found[1].split(","))))})
+def declared(distributions: dict[str, tuple[str, ...]]) -> list[str]:
+    """What the `pyproject.toml` of each distribution asks for with its extras, in its own words, sorted."""
+    found: set[str] = set()
+    for folder, extras in distributions.items():
+        project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        asked = [
+            *project["dependencies"],
+            *(word for extra in extras for word in project["optional-dependencies"][extra]),
+        ]
+        for word in asked:
+            own = re.fullmatch(r"eyestream\[(.*)\]", word)
+            if own:
+                found.update(declared({".": tuple(own[1].split(","))}))
+            elif not word.startswith("eyestream=="):
+                found.add(word)
+    return sorted(found)

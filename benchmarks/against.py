@@ -41,7 +41,7 @@ try:
     from eyestream.rim.files import calibrations
 except ImportError:
     from eyestream.files import calibrations
-from eyestream.privacy.mechanisms import build
+from eyestream.core.mechanisms import build
 made = {}
 for kind in sys.argv[1:]:
     calibration = calibrations.load(f"everyday-{kind}")
@@ -66,7 +66,7 @@ for line in sys.stdin:
 """
 
 _RUN = """
-import eyestream.privacy.noise as noise
+import eyestream.core.noise as noise
 for name in vars(noise):
     if hasattr(getattr(noise, name), "ahead"):
         kind = getattr(noise, name)

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from eyestream.rim.mqtt.embedded import embedded_broker
+from eyestream_lab.embedded import embedded_broker
 
 
 async def main() -> None:

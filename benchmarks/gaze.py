@@ -19,11 +19,11 @@ from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, LiveFrontEnd
 from eyestream.gaze.samples import Samples
-from eyestream.lab.corpus.gaze_simulation import gaze_of, gaze_person
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import pulse_s
 from eyestream.wire.messages import encode_gaze, encode_raw
 from eyestream.wire.topics import gaze_topic, private_topic, raw_topic
+from eyestream_lab.corpus.gaze_simulation import gaze_of, gaze_person
 from tests.rigs.footprint import heap_bytes
 
 __all__ = ["run"]

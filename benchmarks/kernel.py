@@ -19,7 +19,7 @@ from benchmarks.subjects import (
     subject,
     words_consumed,
 )
-from eyestream.spectrum import _Basis, _Planned
+from eyestream.core.spectrum import _Basis, _Planned
 
 __all__ = ["run"]
 

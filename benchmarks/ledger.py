@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.measure import of_samples
 from benchmarks.report import Result, Table, amount
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.reservation import Request
+from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.reservation import Request
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.machine import cores
 from benchmarks.report import Result, Table
 from benchmarks.subjects import MECHANISMS, subject
-from eyestream.privacy.whole import release_rows
+from eyestream.core.whole import release_rows
 
 __all__ = ["run"]
 

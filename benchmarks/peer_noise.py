@@ -16,8 +16,8 @@ from benchmarks.machine import pinned
 from benchmarks.measure import interleaved
 from benchmarks.peers import array_peer
 from benchmarks.subjects import KEPT, a_chunk, subject
-from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.core.noise import SecureNoise
+from eyestream.core.noise.laws import LaplaceLaw
 
 FEATURES, N = 52, 64
 

@@ -10,8 +10,8 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.calibration import PerFeatureTables
-from eyestream.privacy.mechanism import Mechanism
+from eyestream.core.calibration import PerFeatureTables
+from eyestream.core.mechanism import Mechanism
 
 __all__ = ["array_peer", "loop_peer"]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eyestream.spectrum import BASIS_UP_TO
+from eyestream.core.spectrum import BASIS_UP_TO
 
 __all__ = ["draw"]
 

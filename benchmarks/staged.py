@@ -17,7 +17,7 @@ from typing import Any
 
 from eyestream.cli import run as _run  # noqa: F401  so that all of it is there to be wrapped
 from eyestream.cli.main import main
-from eyestream.privacy.mechanism import Session
+from eyestream.core.mechanism import Session
 from eyestream.rim.mqtt.carrier import Carrier
 from eyestream.rim.sidecar import outbox, pipeline, sidecar
 

@@ -7,16 +7,16 @@ import numpy as np
 import pyfftw
 from numpy.typing import NDArray
 
-from eyestream.privacy.additive.core import AdditiveStep
-from eyestream.privacy.calibration import Calibration, JointTables
-from eyestream.privacy.frame import Page
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.klt.core import JointStep
-from eyestream.privacy.mechanisms.registry import declared_range
-from eyestream.privacy.noise import Noise
-from eyestream.privacy.noise.bits import SystemBits
-from eyestream.privacy.noise.laws import Law
+from eyestream.core.additive.core import AdditiveStep
+from eyestream.core.calibration import Calibration, JointTables
+from eyestream.core.frame import Page
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.klt.core import JointStep
+from eyestream.core.mechanisms.registry import declared_range
+from eyestream.core.noise import Noise
+from eyestream.core.noise.bits import SystemBits
+from eyestream.core.noise.laws import Law
 from eyestream.rim.files import calibrations
 from eyestream.wire.messages import PrivateChunk, encode_private
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.privacy.mechanisms import build
+from eyestream.core.mechanisms import build
 from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,
@@ -28,9 +28,9 @@ from eyestream.rim.config import (
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources.source import Deliver
+from eyestream.sdk.subscriber import subscribe
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
 from tests.rigs.mosquitto import Mosquitto

@@ -17,6 +17,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from eyestream.core.mechanisms import CFPA, DCFPA, KLT, LPA
+    from eyestream.core.whole import release_rows
     from eyestream.errors import (
         CalibrationError,
         ConfigError,
@@ -27,23 +29,20 @@ if TYPE_CHECKING:
         PayloadError,
         RecordingError,
     )
-    from eyestream.privacy.mechanisms import CFPA, DCFPA, FPA, KLT, LPA
-    from eyestream.privacy.whole import release_rows
     from eyestream.rim.config import BrokerSettings
     from eyestream.rim.files.calibrations import load as load_calibration
     from eyestream.rim.files.recordings import load as load_recording
-    from eyestream.rim.sdk.chunk import Chunk
-    from eyestream.rim.sdk.discovery import Found, discover
-    from eyestream.rim.sdk.events import Connection, Gap, Silence
-    from eyestream.rim.sdk.listening import listen
-    from eyestream.rim.sdk.publisher import Publisher
-    from eyestream.rim.sdk.subscriber import subscribe
+    from eyestream.sdk.chunk import Chunk
+    from eyestream.sdk.discovery import Found, discover
+    from eyestream.sdk.events import Connection, Gap, Silence
+    from eyestream.sdk.listening import listen
+    from eyestream.sdk.publisher import Publisher
+    from eyestream.sdk.subscriber import subscribe
     from eyestream.wire.messages import Budget, Status
 
 __all__ = [
     "CFPA",
     "DCFPA",
-    "FPA",
     "KLT",
     "LPA",
     "BrokerSettings",
@@ -72,34 +71,33 @@ __all__ = [
 ]
 
 _HOME = {
-    "CFPA": ("privacy.mechanisms", "CFPA"),
-    "DCFPA": ("privacy.mechanisms", "DCFPA"),
-    "FPA": ("privacy.mechanisms", "FPA"),
-    "KLT": ("privacy.mechanisms", "KLT"),
-    "LPA": ("privacy.mechanisms", "LPA"),
+    "CFPA": ("core.mechanisms", "CFPA"),
+    "DCFPA": ("core.mechanisms", "DCFPA"),
+    "KLT": ("core.mechanisms", "KLT"),
+    "LPA": ("core.mechanisms", "LPA"),
     "BrokerSettings": ("rim.config", "BrokerSettings"),
     "Budget": ("wire.messages", "Budget"),
     "CalibrationError": ("errors", "CalibrationError"),
-    "Chunk": ("rim.sdk.chunk", "Chunk"),
+    "Chunk": ("sdk.chunk", "Chunk"),
     "ConfigError": ("errors", "ConfigError"),
-    "Connection": ("rim.sdk.events", "Connection"),
+    "Connection": ("sdk.events", "Connection"),
     "EyestreamError": ("errors", "EyestreamError"),
-    "Found": ("rim.sdk.discovery", "Found"),
-    "Gap": ("rim.sdk.events", "Gap"),
+    "Found": ("sdk.discovery", "Found"),
+    "Gap": ("sdk.events", "Gap"),
     "LedgerError": ("errors", "LedgerError"),
     "LinkError": ("errors", "LinkError"),
     "OperatorError": ("errors", "OperatorError"),
     "PayloadError": ("errors", "PayloadError"),
-    "Publisher": ("rim.sdk.publisher", "Publisher"),
+    "Publisher": ("sdk.publisher", "Publisher"),
     "RecordingError": ("errors", "RecordingError"),
-    "Silence": ("rim.sdk.events", "Silence"),
+    "Silence": ("sdk.events", "Silence"),
     "Status": ("wire.messages", "Status"),
-    "discover": ("rim.sdk.discovery", "discover"),
-    "listen": ("rim.sdk.listening", "listen"),
+    "discover": ("sdk.discovery", "discover"),
+    "listen": ("sdk.listening", "listen"),
     "load_calibration": ("rim.files.calibrations", "load"),
     "load_recording": ("rim.files.recordings", "load"),
-    "release_rows": ("privacy.whole", "release_rows"),
-    "subscribe": ("rim.sdk.subscriber", "subscribe"),
+    "release_rows": ("core.whole", "release_rows"),
+    "subscribe": ("sdk.subscriber", "subscribe"),
 }
 
 

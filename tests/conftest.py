@@ -37,7 +37,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("everywhere")
 
 
-ON_BOTH = ("tests/service/", "tests/faults/", "tests/docs/", "tests/cli/test_deploy")
+ON_BOTH = ("tests/product/service/", "tests/product/faults/", "tests/docs/", "tests/product/cli/test_deploy")
 """Service, links, pages and deployment, by where their tests are."""
 
 

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.product.tape.environments import answer, environments
 from tests.rigs.mosquitto import program
 from tests.rigs.nats import nats_program
-from tests.tape.environments import answer, environments
 
 __all__ = [
     "DATA",
@@ -87,7 +87,7 @@ def _may_mount() -> bool:
 
 def _kernels_differ() -> bool:
     """Whether two kernels of BLAS that this processor can run round differently."""
-    words = "import json; from tests.tape.decided import fingerprint; print(json.dumps({'is': fingerprint()}))"
+    words = "import json; from tests.product.tape.decided import fingerprint; print(json.dumps({'is': fingerprint()}))"
     kernels = [own for name, own in environments().items() if name.startswith("OpenBLAS")]
     return len({answer(own, "-c", words)["is"] for own in kernels}) > 1
 
@@ -102,9 +102,9 @@ NEEDS = {
         partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "mosquitto.h", os.devnull), f"{_APT}libmosquitto-dev"
     ),
     "mono": Need(partial(shutil.which, "mcs"), f"{_APT}mono-mcs"),
-    "dask": Need(lambda: find_spec("distributed"), ".venv/bin/pip install '.[cluster]'"),
-    "nats": Need(lambda: find_spec("nats") and nats_program(), ".venv/bin/pip install '.[fleet,nats-server]'"),
-    "kafka": Need(partial(find_spec, "confluent_kafka"), ".venv/bin/pip install '.[kafka]'"),
+    "dask": Need(lambda: find_spec("distributed"), ".venv/bin/pip install './lab[cluster]'"),
+    "nats": Need(lambda: find_spec("nats") and nats_program(), ".venv/bin/pip install './fleet[nats-server]'"),
+    "kafka": Need(partial(find_spec, "confluent_kafka"), ".venv/bin/pip install './fleet[kafka]'"),
     "node": Need(partial(shutil.which, "node"), f"{_APT}nodejs"),
     "websocket": Need(
         partial(_runs, "node", "--experimental-websocket", "-e", "WebSocket"),
@@ -121,8 +121,8 @@ NEEDS = {
     ),
     "site": Need(lambda: all(map(find_spec, ("sphinx", "myst_parser", "furo"))), ".venv/bin/pip install '.[site]'"),
     "ip": Need(partial(shutil.which, "ip"), f"{_APT}iproute2"),
-    "pyarrow": Need(partial(find_spec, "pyarrow"), ".venv/bin/pip install '.[parquet]'"),
-    "jax": Need(partial(find_spec, "jax"), ".venv/bin/pip install '.[deep]'"),
+    "pyarrow": Need(partial(find_spec, "pyarrow"), ".venv/bin/pip install './lab[parquet]'"),
+    "jax": Need(partial(find_spec, "jax"), ".venv/bin/pip install './lab[deep]'"),
     "pupil": Need(
         lambda: _runs(pupil_python(), "-c", "import pupil_labs.realtime_api"),
         "pip install pupil-labs-realtime-api elsewhere, and name that Python in EYESTREAM_PUPIL_PYTHON",

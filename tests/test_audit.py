@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyestream.lab.audit.estimate import (
+from eyestream_lab.audit.estimate import (
     chained_bound,
     incomplete_beta,
     lower_bound,
@@ -19,8 +19,8 @@ from eyestream.lab.audit.estimate import (
     lower_share,
     safe_bound,
 )
-from eyestream.lab.audit.trials import Case, audited, bounded, count, trial_of
-from eyestream.testing.noise import ScaledNoise, SeededNoise
+from eyestream_lab.audit.trials import Case, audited, bounded, count, trial_of
+from eyestream_lab.testing.noise import ScaledNoise, SeededNoise
 from tests.rigs.seams import original
 
 ROOT = Path(__file__).resolve().parents[1]

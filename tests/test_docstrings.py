@@ -17,7 +17,7 @@ MODULES = [
 
 
 def test_there_are_examples() -> None:
-    assert {"eyestream.rim.sdk.publisher", "eyestream.lab.audit.estimate"} <= set(MODULES)
+    assert {"eyestream.sdk.publisher", "eyestream_lab.audit.estimate"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -27,7 +27,7 @@ def imported(path: Path) -> Iterator[str]:
 def strange(path: Path, names: Iterator[str]) -> list[str]:
     """Imports that `path` may not have."""
     room, own = path.parts[0], ".".join(path.parent.parts)
-    product = room == "eyestream" and not path.is_relative_to("eyestream/testing")
+    product = room == "eyestream" and not path.is_relative_to("lab/eyestream_lab/testing")
     shared = () if room == "eyestream" else ("tests.rigs",)
     wrong = []
     for name in names:
@@ -35,7 +35,7 @@ def strange(path: Path, names: Iterator[str]) -> list[str]:
         wrong += [name] * (
             (first == "tests" and not any(f"{name}.".startswith(f"{folder}.") for folder in (own, *shared)))
             or (first in ("tools", "benchmarks") and first != room)
-            or (product and name.startswith("eyestream.testing"))
+            or (product and name.startswith("eyestream_lab.testing"))
         )
     return wrong
 
@@ -50,14 +50,14 @@ def test_imports_point_where_they_may(folder: str) -> None:
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("tests/privacy/test_a.py", "tests.service.helper"),
-        ("tests/rigs/a.py", "tests.wire"),
+        ("tests/product/core/test_a.py", "tests.product.service.helper"),
+        ("tests/rigs/a.py", "tests.product.wire"),
         ("tests/test_a.py", "tools.verification.audit"),
-        ("tools/verification/a.py", "tests.wire"),
+        ("tools/verification/a.py", "tests.product.wire"),
         ("tools/make/a.py", "tests"),
         ("benchmarks/a.py", "tools"),
         ("eyestream/rim/a.py", "tests.rigs.rig"),
-        ("eyestream/cli/a.py", "eyestream.testing.noise"),
+        ("eyestream/cli/a.py", "eyestream_lab.testing.noise"),
     ],
 )
 def test_control_an_import_of_the_wrong_kind(path: str, name: str) -> None:
@@ -92,7 +92,7 @@ def test_run_imports_few_files() -> None:
     assert 50 < files_of("eyestream.cli.run") <= MOST_OF_RUN
 
 
-@pytest.mark.parametrize("more", ["eyestream.privacy.guarantee", "eyestream.privacy.mechanisms.klt"])
+@pytest.mark.parametrize("more", ["eyestream.claims.guarantee", "eyestream.core.mechanisms.klt"])
 def test_control_run_with_what_it_imports_when_it_is_asked_for(more: str) -> None:
     """Each of them, imported at the top of a file of `run`, breaks the limit."""
     assert files_of(f"eyestream.cli.run, {more}") > MOST_OF_RUN

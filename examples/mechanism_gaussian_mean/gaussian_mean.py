@@ -26,12 +26,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.calibration import Calibration, Corpus
+from eyestream.core.mechanisms import Entry, Frame, Mechanism, register
+from eyestream.core.noise import Noise
+from eyestream.core.noise.bits import Bits
+from eyestream.core.protection import AES_ATTACKER, Protection
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.privacy.calibration import Calibration, Corpus
-from eyestream.privacy.mechanisms import Entry, Frame, Mechanism, register
-from eyestream.privacy.noise import Noise
-from eyestream.privacy.noise.bits import Bits
-from eyestream.privacy.protection import AES_ATTACKER, Protection
 
 Array = NDArray[np.float64]
 LEVELS, WHOLE = 16, 2**128

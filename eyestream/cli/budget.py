@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from eyestream.cli.left import some
+from eyestream.core.charge import DELTA_UNITS, Ceilings, decimal
+from eyestream.core.meter import Odometer, StreamOdometer, WearerOdometer
+from eyestream.core.remaining import Left, LevelLeft, left_of, levels_left
+from eyestream.core.reservation import LAST_ROW
+from eyestream.core.scopes import duration
 from eyestream.errors import ConfigError, LedgerError
-from eyestream.privacy.charge import DELTA_UNITS, Ceilings, decimal
-from eyestream.privacy.meter import Odometer, StreamOdometer, WearerOdometer
-from eyestream.privacy.remaining import Left, LevelLeft, left_of, levels_left
-from eyestream.privacy.reservation import LAST_ROW
-from eyestream.privacy.scopes import duration
 from eyestream.rim.config import load
 from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
 from eyestream.rim.ledger.comparing import compared, ledger_copy

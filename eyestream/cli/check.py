@@ -12,20 +12,20 @@ from eyestream.cli.check_recording import report
 from eyestream.cli.log import one_line_faults
 from eyestream.cli.options import add_profile
 from eyestream.cli.progress import busy, load_all
+from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
-from eyestream.privacy.mechanisms.registry import entry_of
+from eyestream.ops.check_brokers import Others, broker_findings, others_of
+from eyestream.ops.check_host import configuration_findings, host_findings
+from eyestream.ops.check_laptop import addresses_elsewhere, laptop_findings
+from eyestream.ops.check_ports import NO_PORTS, ports_of, web_port_of
+from eyestream.ops.check_web import web_findings
+from eyestream.ops.deployment.accounts import become_owner
+from eyestream.ops.deployment.looking import deployment_findings, root_of
+from eyestream.ops.findings import Finding, bad
 from eyestream.rim import config
 from eyestream.rim.config import Settings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.ops.check_brokers import Others, broker_findings, others_of
-from eyestream.rim.ops.check_host import configuration_findings, host_findings
-from eyestream.rim.ops.check_laptop import addresses_elsewhere, laptop_findings
-from eyestream.rim.ops.check_ports import NO_PORTS, ports_of, web_port_of
-from eyestream.rim.ops.check_web import web_findings
-from eyestream.rim.ops.deployment.accounts import become_owner
-from eyestream.rim.ops.deployment.looking import deployment_findings, root_of
-from eyestream.rim.ops.findings import Finding, bad
 from eyestream.rim.plan import load
 from eyestream.version import VERSION
 

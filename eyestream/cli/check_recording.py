@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from eyestream.core.calibration import Calibration
 from eyestream.errors import CalibrationError
-from eyestream.lab.corpus.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits, unfit
-from eyestream.privacy.calibration import Calibration
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.corpus.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits, unfit
 
 __all__ = ["report"]
 

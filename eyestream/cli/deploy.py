@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.errors import ConfigError
-from eyestream.rim.ops.deployment.layout import APPLICATION, MANIFEST, PORTS, SETTINGS, TRACKER, UNITS, Item
-from eyestream.rim.ops.deployment.manifest import Manifest, at
-from eyestream.rim.ops.deployment.renewing import renew
-from eyestream.rim.ops.deployment.writing import deploy, refuse_what_is_there
+from eyestream.ops.deployment.layout import APPLICATION, MANIFEST, PORTS, SETTINGS, TRACKER, UNITS, Item
+from eyestream.ops.deployment.manifest import Manifest, at
+from eyestream.ops.deployment.renewing import renew
+from eyestream.ops.deployment.writing import deploy, refuse_what_is_there
 from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]

@@ -12,8 +12,8 @@ from eyestream.cli.left import budget_words
 from eyestream.cli.log import one_line_faults
 from eyestream.cli.options import add_broker, broker_settings, positive
 from eyestream.cli.progress import busy
-from eyestream.privacy.scopes import duration
-from eyestream.rim.sdk.discovery import Found, discover
+from eyestream.core.scopes import duration
+from eyestream.sdk.discovery import Found, discover
 
 __all__ = ["add_parser", "main"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from eyestream.cli.log import one_line_faults, start_log
 from eyestream.cli.options import add_broker, broker_settings
-from eyestream.privacy.mechanisms.registry import beginning_of_gaze
+from eyestream.core.mechanisms.registry import beginning_of_gaze
 from eyestream.rim.files import calibrations
-from eyestream.rim.sdk.gatekeeper import answer_questions
+from eyestream.sdk.gatekeeper import answer_questions
 from eyestream.wire.topics import GAZE_STREAM, answer_topic, ask_topic
 
 __all__ = ["add_parser", "main"]

@@ -9,10 +9,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from eyestream.core.mechanisms.registry import DEFAULT, beginnings
+from eyestream.core.purposes import words
 from eyestream.errors import ConfigError, LedgerError, meant
-from eyestream.lab.study.advice import PURPOSES, advise, load_table
-from eyestream.privacy.mechanisms.registry import DEFAULT, beginnings
-from eyestream.privacy.purposes import words
 from eyestream.rim import config
 from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
@@ -20,6 +19,7 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import StreamPlan, fitting, load
 from eyestream.rim.plan.summary import correlations
 from eyestream.rim.sources.registry import named_source
+from eyestream_lab.study.advice import PURPOSES, advise, load_table
 
 __all__ = ["add_parser", "initialise", "main"]
 

@@ -4,7 +4,7 @@ import datetime
 
 import msgspec
 
-from eyestream.privacy.scopes import duration
+from eyestream.core.scopes import duration
 from eyestream.wire.messages import Budget
 
 __all__ = ["budget_words", "some"]

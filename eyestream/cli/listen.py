@@ -16,7 +16,7 @@ from eyestream.cli.options import add_broker, add_stream, broker_settings
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.sdk.subscriber import Chunk, Chunks, subscribe
+from eyestream.sdk.subscriber import Chunk, Chunks, subscribe
 from eyestream.wire.messages import Budget
 
 __all__ = ["add_parser", "main"]

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import importlib.metadata
 import os
 import re
 import sys
@@ -15,31 +16,33 @@ from eyestream.version import VERSION
 __all__ = ["main"]
 
 COMMANDS = {
-    "demo": "see it happen: broker, recording, sidecar and application in one terminal",
-    "advise": "which calibration and epsilon to take, and what to expect of them",
-    "init": "write a configuration and a new ledger",
-    "deploy": "lay out a hardened deployment on a Linux host: users, units, brokers, logins, certificates",
-    "check": "prove a deployment before anything flows: brokers, secrets, ledger, machine",
-    "run": "the sidecar: raw rows in, private chunks out",
-    "forget": "let a running sidecar forget what earlier sessions revealed of wearers",
-    "shard": "a worker of a fleet: one partition of a log in, private chunks out, each once",
-    "sources": "which trackers are on this network, and what to write into the configuration",
-    "replay": "publish a recording as if a tracker sent it live",
-    "devices": "which devices are served on a broker, how they are, and their last chunk",
-    "listen": "receive private chunks as an application does",
-    "gatekeeper": "answer questions about released gaze",
-    "monitor": "a page in the browser that shows what an application receives",
-    "calibrate": "learn ball and range of every feature from public recordings",
-    "privatize": "release whole recordings privately, file to file",
-    "inspect": "look at a file of gaze, and propose the profile that reads it",
-    "extract": "recordings of gaze to rows of the 52 features",
-    "events": "fixations, saccades and blinks of recordings of gaze, scored where labels are",
-    "simulate": "make recordings of people who do not exist",
-    "study": "utility of the mechanisms and attacks on them, as a report",
-    "audit": "attack a mechanism from outside: a Python function, a program, or one of ours",
-    "budget": "show what a ledger says was spent",
-    "guarantee": "say in words what a configuration guarantees, or a released recording",
+    "init": ("eyestream.cli.init", "write a configuration and a new ledger"),
+    "deploy": (
+        "eyestream.cli.deploy",
+        "lay out a hardened deployment on a Linux host: users, units, brokers, logins, certificates",
+    ),
+    "check": ("eyestream.cli.check", "prove a deployment before anything flows: brokers, secrets, ledger, machine"),
+    "run": ("eyestream.cli.run", "the sidecar: raw rows in, private chunks out"),
+    "forget": ("eyestream.cli.forget", "let a running sidecar forget what earlier sessions revealed of wearers"),
+    "sources": (
+        "eyestream.cli.sources",
+        "which trackers are on this network, and what to write into the configuration",
+    ),
+    "replay": ("eyestream.cli.replay", "publish a recording as if a tracker sent it live"),
+    "devices": ("eyestream.cli.devices", "which devices are served on a broker, how they are, and their last chunk"),
+    "listen": ("eyestream.cli.listen", "receive private chunks as an application does"),
+    "gatekeeper": ("eyestream.cli.gatekeeper", "answer questions about released gaze"),
+    "monitor": ("eyestream.cli.monitor", "a page in the browser that shows what an application receives"),
+    "budget": ("eyestream.cli.budget", "show what a ledger says was spent"),
+    "guarantee": ("eyestream.cli.guarantee", "say in words what a configuration guarantees, or a released recording"),
 }
+"""Module and help text of each command, by its name, in the order of the help."""
+
+OTHERS = {
+    "eyestream-lab": "demo advise calibrate privatize inspect extract events simulate study audit",
+    "eyestream-fleet": "shard",
+}
+"""Commands of the other distributions: who calls one that is not installed is told what to install."""
 
 _ABOUT = "Differentially private release of eye-movement feature streams over MQTT."
 _FIRST = "Begin with: eyestream demo. Then: eyestream init DIR, eyestream run --config DIR/sidecar.toml."
@@ -51,7 +54,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         wrong = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
         if wrong is not None:
-            message = f"there is no command {wrong[1]}{meant(wrong[1], COMMANDS)}"
+            message = f"there is no command {wrong[1]}{meant(wrong[1], commands())}"
+            for distribution, names in OTHERS.items():
+                if wrong[1] in names.split():
+                    message = f"{wrong[1]} is a command of {distribution}, which is not installed"
         unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         if unknown is not None:
             options = [word for action in self._options() for word in action.option_strings]
@@ -67,6 +73,17 @@ class _Parser(argparse.ArgumentParser):
                     yield from parser._actions
 
 
+def commands() -> dict[str, tuple[str, str]]:
+    """Module and help text of each command: those above, then those of the entry points ``eyestream.commands``.
+
+    An entry point refers to a dictionary like `COMMANDS`. A name that is taken stays with whoever has it.
+    """
+    known: dict[str, tuple[str, str]] = {}
+    for point in sorted(importlib.metadata.entry_points(group="eyestream.commands"), key=lambda point: point.name):
+        known |= point.load()
+    return COMMANDS | {name: known[name] for name in known if name not in COMMANDS}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one subcommand; what a person must change is said in one line on stderr, with exit code 2."""
     hide_messages()
@@ -76,9 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--version", action="version", version=f"eyestream {VERSION}")
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     module = None
-    for name, text in COMMANDS.items():
+    for name, (place, text) in (COMMANDS if asked in COMMANDS else commands()).items():
         if name == asked:
-            module = importlib.import_module(f"eyestream.cli.{name}")
+            module = importlib.import_module(place)
             module.add_parser(subparsers)
         else:
             subparsers.add_parser(name, help=text)

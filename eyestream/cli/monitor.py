@@ -10,9 +10,9 @@ from typing import Any
 
 from eyestream.cli.log import one_line_faults, start_log
 from eyestream.cli.options import add_broker, broker_settings
+from eyestream.monitor.serving import serve
+from eyestream.monitor.watch import Watch
 from eyestream.rim.config import BrokerSettings
-from eyestream.rim.monitor.serving import serve
-from eyestream.rim.monitor.watch import Watch
 
 __all__ = ["add_parser", "main", "monitoring"]
 

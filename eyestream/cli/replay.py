@@ -12,8 +12,8 @@ from eyestream.cli.progress import Progress, load_all
 from eyestream.errors import RecordingError
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from eyestream.rim.sdk.publisher import Publisher
-from eyestream.rim.sdk.replay import replay
+from eyestream.sdk.publisher import Publisher
+from eyestream.sdk.replay import replay
 from eyestream.streams import same_rate
 
 __all__ = ["add_parser", "main"]

@@ -14,8 +14,8 @@ from typing import Any
 
 from eyestream.cli.log import JsonLines, Lines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
+from eyestream.ops.process import Notifier, keep_memory_private, not_forbidden
 from eyestream.rim.config import load as load_tables
-from eyestream.rim.ops.process import Notifier, keep_memory_private, not_forbidden
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.sidecar.assembly import Assembly, assemble
 
@@ -101,7 +101,7 @@ async def _run(made: Assembly, path: Path, log: Lines) -> None:
     loop.add_signal_handler(signal.SIGUSR1, _forget, made)
     async with contextlib.AsyncExitStack() as stack:
         if window is not None:
-            from eyestream.rim.ops.metrics import pages, serve  # noqa: PLC0415  for who asks for the window
+            from eyestream.ops.metrics import pages, serve  # noqa: PLC0415  for who asks for the window
 
             await stack.enter_async_context(serve(window.port, pages(made), window.address))
         watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")

@@ -9,7 +9,7 @@ from typing import Any
 
 from eyestream.cli.log import start_log
 from eyestream.cli.options import positive
-from eyestream.rim.ops.find_sources import USUAL_HOSTS, Found, find_sources
+from eyestream.ops.find_sources import USUAL_HOSTS, Found, find_sources
 
 __all__ = ["add_parser", "main"]
 

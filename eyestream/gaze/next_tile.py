@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from eyestream.core.calibration import Calibration
+from eyestream.core.mechanisms.tile.tables import tiles_of
+from eyestream.core.tiles.reader import Code, Reader
 from eyestream.errors import ConfigError
 from eyestream.gaze.gatekeeper import Expected
-from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.mechanisms.tile.tables import tiles_of
-from eyestream.privacy.tiles.reader import Code, Reader
 
 __all__ = ["NextTileReading"]
 

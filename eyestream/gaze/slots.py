@@ -9,15 +9,15 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.calibration import Calibration
+from eyestream.core.mechanisms.tile.tables import tiles_of
+from eyestream.core.tiles import Field, TileCalibration
 from eyestream.gaze.by_slot import BySlot
 from eyestream.gaze.entry import FrontEndEntry
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import profile_fields
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S
-from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.mechanisms.tile.tables import tiles_of
-from eyestream.privacy.tiles import Field, TileCalibration
 from eyestream.streams import FrontEndMark
 
 __all__ = ["Slots", "mark_of", "slot_rows"]

@@ -6,11 +6,11 @@ Who names a place chooses code that runs in this process: it sees raw rows, and 
 import importlib
 from typing import TypeVar
 
+from eyestream.core.building import RAISED
+from eyestream.core.mechanisms.entry import Entry
+from eyestream.core.mechanisms.registry import entry_of, register
 from eyestream.errors import ConfigError, meant
 from eyestream.gaze.entry import SHIPPED, FrontEndEntry
-from eyestream.privacy.building import RAISED
-from eyestream.privacy.mechanisms.entry import Entry
-from eyestream.privacy.mechanisms.registry import entry_of, register
 
 __all__ = ["front_end_named", "imported", "mechanism_elsewhere", "mechanism_named"]
 

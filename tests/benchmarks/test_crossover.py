@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eyestream.spectrum import BASIS_UP_TO
+from eyestream.core.spectrum import BASIS_UP_TO
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

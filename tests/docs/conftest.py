@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.privacy.calibration import Corpus
-from eyestream.privacy.mechanisms.registry import calibrate
+from eyestream.core.calibration import Corpus
+from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from tests.rigs.pages import ROOT

@@ -13,20 +13,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import eyestream
-import eyestream.datasets
-import eyestream.testing
-from eyestream.lab.corpus.simulation import NAMES, load_statistics, simulate
+import eyestream_lab.datasets
+import eyestream_lab.testing
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.spoken import speaking_to
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
-TESTING = [f"eyestream.testing.{found.name}" for found in pkgutil.iter_modules(eyestream.testing.__path__)]
+TESTING = [f"eyestream_lab.testing.{found.name}" for found in pkgutil.iter_modules(eyestream_lab.testing.__path__)]
 PUBLIC = [
     (module, name)
-    for module in ("eyestream", "eyestream.datasets", *TESTING)
+    for module in ("eyestream", "eyestream_lab.datasets", *TESTING)
     for name in importlib.import_module(module).__all__
 ]
 

@@ -12,18 +12,18 @@ import pytest
 from tests.rigs.pages import ROOT, blocks, pages
 
 BY_OTHERS = {
-    ("README.md", "python"): "tests/service/test_readme.py",
+    ("README.md", "python"): "tests/product/service/test_readme.py",
     ("docs/api.md", "pycon"): "tests/docs/test_docs_api.py",
-    ("docs/application.md", "python"): "tests/service/test_readme.py",
-    ("docs/audit.md", "js"): "tests/audit/test_audit_command.py",
-    ("docs/coarse-gaze.md", "python"): "tests/tiles/test_tile_stream.py",
-    ("docs/datasets.md", "toml"): "tests/files/test_layouts.py",
-    ("docs/deployment.md", "python"): "tests/faults/test_tls.py",
+    ("docs/application.md", "python"): "tests/product/service/test_readme.py",
+    ("docs/audit.md", "js"): "tests/lab/audit/test_audit_command.py",
+    ("docs/coarse-gaze.md", "python"): "tests/product/tiles/test_tile_stream.py",
+    ("docs/datasets.md", "toml"): "tests/lab/files/test_layouts.py",
+    ("docs/deployment.md", "python"): "tests/product/faults/test_tls.py",
     ("docs/protocol.md", "text"): "tests/docs/test_docs_protocol.py",
     ("docs/protocol.md", "c"): "tests/docs/test_docs_protocol.py",
-    ("docs/research.md", "python"): "tests/service/test_readme.py",
-    ("docs/tasks.md", "python"): "tests/tasks/test_live_words.py",
-    ("docs/vendor.md", "python"): "tests/service/test_readme.py",
+    ("docs/research.md", "python"): "tests/product/service/test_readme.py",
+    ("docs/tasks.md", "python"): "tests/product/tasks/test_live_words.py",
+    ("docs/vendor.md", "python"): "tests/product/service/test_readme.py",
     ("examples/csharp/README.md", "csharp"): "tests/examples/test_readers.py",
 }
 """Blocks that need more than a shell, and the test that runs them."""
@@ -46,7 +46,7 @@ PARSED = {
 STILL = {
     "apt cp dpkg ln mkdir mosquitto mosquitto_passwd mv rm systemctl systemd-tmpfiles": "change the machine",
     "pip sleep": "the environment is there",
-    "fakeroot": "tests/cli/test_deploy.py deploys into a folder",
+    "fakeroot": "tests/product/cli/test_deploy.py deploys into a folder",
     "make mcs mono node": "tests/examples runs them",
 }
 """Programs that pages name and that do nothing here. Any other program is an error of the page."""

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from eyestream.lab.releases.page import figures
+from eyestream_lab.releases.page import figures
 
 DOCS = Path(__file__).parents[2] / "docs"
 

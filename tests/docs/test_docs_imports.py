@@ -44,8 +44,8 @@ def test_all_its_arrows_point_down() -> None:
     ("where", "line", "arrow"),
     [
         ("wire/topics.py", "import eyestream.rim.config", "wire imports rim.config"),
-        ("spectrum.py", "import eyestream.privacy", "imports"),
-        ("rim/config/__init__.py", "import eyestream.lab.corpus", "rim.config imports lab.corpus"),
+        ("spectrum.py", "import eyestream.core", "imports"),
+        ("rim/config/__init__.py", "import eyestream_lab.corpus", "rim.config imports lab.corpus"),
     ],
 )
 def test_an_arrow_that_points_up_is_named(tmp_path: Path, where: str, line: str, arrow: str) -> None:

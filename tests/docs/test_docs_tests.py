@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/privacy/**/*.md", "docs/**/*.md")
+PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/core/**/*.md", "docs/**/*.md")
 NAMED = re.compile(r"`(?:(?P<file>[\w/]*test_\w+\.py)(?:::(?P<of>test_\w+))?|(?P<alone>test_\w+))`")
 PROVEN = {
-    "eyestream/privacy/KLT.md": 8,
-    "eyestream/privacy/tasks/TASKS.md": 15,
+    "eyestream/core/KLT.md": 8,
+    "eyestream/core/tasks/TASKS.md": 15,
     "docs/correlations.md": 15,
     "docs/errata.md": 24,
     "docs/central.md": 5,

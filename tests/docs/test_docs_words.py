@@ -8,7 +8,7 @@ import pytest
 from eyestream.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/privacy/**/*.md", "docs/*.md")
+PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/core/**/*.md", "docs/*.md")
 
 LONGER = re.compile(r"\b(sessions?|recordings?|persons?|people|signals?|hours?|days?|streams?|wearers?)\b", re.I)
 CLAIM = re.compile(

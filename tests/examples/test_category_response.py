@@ -11,27 +11,27 @@ import category_response as example
 import numpy as np
 import pytest
 
+from eyestream.claims.guarantee import guarantee_of
 from eyestream.cli import main as command
+from eyestream.core.calibration import Corpus
+from eyestream.core.charge import EPSILON_UNITS, Ceilings
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.registry import calibrate
+from eyestream.core.scopes import Deployment
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.offline.datasets.privatize import privatize
-from eyestream.privacy.calibration import Corpus
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings
-from eyestream.privacy.guarantee import guarantee_of
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.registry import calibrate
-from eyestream.privacy.scopes import Deployment
 from eyestream.rim.config import PrivacySettings
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.assembly import assemble
+from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamSpec
-from eyestream.testing.clocks import until
-from eyestream.testing.mechanisms import check_any_input, check_frozen, check_life, check_sessions, some_chunks
-from eyestream.testing.noise import SeededNoise, ZeroNoise
+from eyestream_lab.recorded.privatize import privatize
+from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.mechanisms import check_any_input, check_frozen, check_life, check_sessions, some_chunks
+from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import at_work, settings_for
 from tests.rigs.spy import spying

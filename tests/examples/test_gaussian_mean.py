@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from eyestream.cli import main as command
+from eyestream.core.calibration import Corpus
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.registry import calibrate, entries, entry_of
 from eyestream.errors import ConfigError
-from eyestream.lab.audit import targets
-from eyestream.lab.audit.subject import mechanism
-from eyestream.privacy.calibration import Corpus
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.registry import calibrate, entries, entry_of
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.testing.mechanisms import check_any_input, check_frozen, check_sessions, some_chunks
-from eyestream.testing.noise import SeededNoise, ZeroNoise
+from eyestream_lab.audit import targets
+from eyestream_lab.audit.subject import mechanism
+from eyestream_lab.testing.mechanisms import check_any_input, check_frozen, check_sessions, some_chunks
+from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 
 FILE = Path(example.__file__)
 NAMES, N = ("a", "b", "still"), 8

@@ -11,8 +11,8 @@ import aiomqtt
 import pytest
 
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.testing.clocks import until
 from eyestream.wire.messages import decode_meta, decode_private
+from eyestream_lab.testing.clocks import until
 from tests.examples.programs import EXAMPLES, Command, c, node, python
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.sidecar import raw_stands, running, settings_for

@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from eyestream.privacy.accountant import Account, Request
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.days import Days
+from eyestream.core.accountant import Account, Request
+from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.days import Days
 from eyestream.streams import StreamKey
 
 __all__ = ["Life", "Rule", "Slot", "count", "passed", "violations"]

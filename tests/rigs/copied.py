@@ -6,19 +6,19 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 
+from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.reservation import Granted, Request
 from eyestream.errors import EyestreamError, LinkError
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.reservation import Granted, Request
 from eyestream.rim.ledger.guarded import accept, guarded
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.life import Life, begin_life, refuse_overtaken
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, SecondPlace, recalled
-from eyestream.rim.logs.log import Bounds
-from eyestream.rim.shard.directory import LIVES, create_shard, held_outbox, opened_shard
-from eyestream.rim.shard.frames import ReleasedChunk
-from eyestream.rim.shard.shard import Shard
 from eyestream.streams import StreamKey
+from eyestream_fleet.directory import LIVES, create_shard, held_outbox, opened_shard
+from eyestream_fleet.frames import ReleasedChunk
+from eyestream_fleet.logs.log import Bounds
+from eyestream_fleet.shard import Shard
 from tests.rigs.histories import CellPlace, Cells, History, pause
 from tests.rigs.shards import DAY, CountingMechanism, Killed, raw_log, shard_settings
 

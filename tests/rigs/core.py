@@ -10,7 +10,7 @@ import zmq
 import zmq.asyncio
 from numpy.typing import NDArray
 
-from eyestream.testing.gaze_lives import TrackerClock
+from eyestream_lab.testing.gaze_lives import TrackerClock
 from tests.rigs.mosquitto import free_port
 
 __all__ = ["FakeCapture", "datum"]

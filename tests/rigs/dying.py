@@ -14,11 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 from eyestream.cli.main import main
-from eyestream.release.stream import StreamRelease
+from eyestream.core.release.stream import StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.logs.nats.log import NatsLog
-from eyestream.rim.shard.outbox import DurableOutbox
-from eyestream.rim.shard.worker import ShardWorker
+from eyestream_fleet.logs.nats.log import NatsLog
+from eyestream_fleet.outbox import DurableOutbox
+from eyestream_fleet.worker import ShardWorker
 
 __all__ = ["POINTS"]
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.rim.logs.log import partition_of
-from eyestream.rim.shard.frames import unpack
 from eyestream.streams import StreamKey
-from eyestream.testing.clocks import until
 from eyestream.wire.messages import decode_private, encode_raw
+from eyestream_fleet.frames import unpack
+from eyestream_fleet.logs.log import partition_of
+from eyestream_lab.testing.clocks import until
 
 __all__ = ["Seen", "Workers", "fleet_config", "kill_at_work", "raw_messages"]
 

@@ -17,8 +17,8 @@ from eyestream.gaze.tables import Algorithm, Columns, Detection
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, GazeSource
-from eyestream.testing.clocks import simulated
 from eyestream.wire.messages import RawRows
+from eyestream_lab.testing.clocks import simulated
 from tests.rigs.gaze_streams import RATES_HZ, Event, Sent, glimpse, neighbour, ordinary, set_by, stream
 from tests.rigs.neon_packets import Datagrams, Report, packets
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.anchor import Anchor, Baseline
-from eyestream.privacy.release_type import OutputSchema
+from eyestream.core.anchor import Anchor, Baseline
+from eyestream.core.release_type import OutputSchema
 
 __all__ = ["Given", "Stretch", "reached"]
 

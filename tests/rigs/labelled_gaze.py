@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.gaze.events import Saccade
-from eyestream.gaze.labels import detect
 from eyestream.gaze.profile import TICKS_PER_S, Profile
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.tables import Algorithm, Columns
+from eyestream_lab.events.labels import detect
 
 __all__ = ["BLINKS", "Eye", "Spans", "Tally", "recording", "saccades", "tally"]
 

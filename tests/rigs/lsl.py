@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.rim.sources.lsl import pylsl_module
-from eyestream.testing.gaze_lives import TrackerClock
+from eyestream_lab.testing.gaze_lives import TrackerClock
 from tests.rigs.tainting.canary import Canary
 
 __all__ = ["FakeOutlet", "outlet_info"]

@@ -16,13 +16,13 @@ from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, Properties, Will, connect
-from eyestream.rim.sdk.publisher import Publisher
-from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.testing.clocks import until
+from eyestream.sdk.publisher import Publisher
+from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.messages import decode_private, decode_status
 from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
+from eyestream_lab.testing.clocks import until
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.proxy import FaultProxy
 from tests.rigs.sidecar import opened, raw_stands, running, settings_for

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from eyestream.privacy.accountant import Account
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.meter import Odometer
-from eyestream.privacy.reservation import NO_SLOT, Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.core.accountant import Account
+from eyestream.core.charge import Ceilings
+from eyestream.core.meter import Odometer
+from eyestream.core.reservation import NO_SLOT, Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.streams import StreamKey
 
 __all__ = ["MemoryLedger", "decide"]

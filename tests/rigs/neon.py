@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.testing.gaze_lives import TrackerClock
+from eyestream_lab.testing.gaze_lives import TrackerClock
 from tests.rigs.mosquitto import free_port
 
 __all__ = ["CLOCK_HZ", "KIND", "FakeNeon", "payload_of", "report_of"]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.claims.kinds import Loss, NoClaim
-from eyestream.privacy.protection import additive_protection
-from eyestream.privacy.release_type import OutputSchema, Rows
+from eyestream.core.kinds import Loss, NoClaim
+from eyestream.core.protection import additive_protection
+from eyestream.core.release_type import OutputSchema, Rows
 
 __all__ = ["LOST", "Relay"]
 

@@ -12,21 +12,21 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.chunking.device import Device
-from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.mechanism import Mechanism, Session
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.reservation import Granted, Obstacle, Request, Withheld
+from eyestream.core.calibration import Calibration
+from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.chunking.device import Device
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.mechanism import Mechanism, Session
+from eyestream.core.mechanisms import build
+from eyestream.core.reservation import Granted, Obstacle, Request, Withheld
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Counters, Pipeline
 from eyestream.streams import StreamKey
-from eyestream.testing.clocks import Clock
-from eyestream.testing.noise import WatchedNoise
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic
+from eyestream_lab.testing.clocks import Clock
+from eyestream_lab.testing.noise import WatchedNoise
 from tests.rigs.calibrations import few_features
 from tests.rigs.disk import Disk
 

@@ -48,42 +48,42 @@ class Seam:
         return home
 
 
-_ACCOUNT = "eyestream.privacy.accountant:Account"
-_WEARERS = "eyestream.privacy.wearers:Wearers"
-_TRANSFORM = "eyestream.privacy.additive.transforms"
-_ORDER = "eyestream.release.order:ReleaseOrder"
-_STREAM = "eyestream.release.stream"
+_ACCOUNT = "eyestream.core.accountant:Account"
+_WEARERS = "eyestream.core.wearers:Wearers"
+_TRANSFORM = "eyestream.core.additive.transforms"
+_ORDER = "eyestream.core.release.order:ReleaseOrder"
+_STREAM = "eyestream.core.release.stream"
 _LEDGER = "eyestream.rim.ledger.ledger:Ledger"
 
 SEAMS: dict[str, Seam] = {
     # Noise and its entropy
-    "system entropy": Seam("eyestream.privacy.noise.bits:os", "urandom"),
-    "SystemBits.words": Seam("eyestream.privacy.noise.bits:SystemBits", "words", "self, count, out", ("_free",)),
-    "SecureNoise.draw": Seam("eyestream.privacy.noise:SecureNoise", "draw", "self, law"),
-    "LaplaceLaw.sample": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self, bits"),
-    "LaplaceLaw.clamp": Seam("eyestream.privacy.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
-    "digit thresholds": Seam("eyestream.privacy.noise.bits", "digit_thresholds", "odds"),
-    "thresholds verified": Seam("eyestream.privacy.noise.laws", "digits_within", "rate, digits, deviation"),
-    "ResponseLaw.sample": Seam("eyestream.privacy.noise.response:ResponseLaw", "sample", "self, bits"),
-    "response numerator": Seam("eyestream.privacy.noise.response", "_replace_numerator", "epsilon, bits"),
-    "ResponseLaw.__init__": Seam("eyestream.privacy.noise.response:ResponseLaw", "__init__", "self, bits, epsilon"),
-    "workspace taken": Seam("eyestream.privacy.frame:Workspaces", "take", "self", ("_free",)),
-    "workspace given": Seam("eyestream.privacy.frame:Workspaces", "give", "self, work"),
+    "system entropy": Seam("eyestream.core.noise.bits:os", "urandom"),
+    "SystemBits.words": Seam("eyestream.core.noise.bits:SystemBits", "words", "self, count, out", ("_free",)),
+    "SecureNoise.draw": Seam("eyestream.core.noise:SecureNoise", "draw", "self, law"),
+    "LaplaceLaw.sample": Seam("eyestream.core.noise.laws:LaplaceLaw", "sample", "self, bits"),
+    "LaplaceLaw.clamp": Seam("eyestream.core.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
+    "digit thresholds": Seam("eyestream.core.noise.bits", "digit_thresholds", "odds"),
+    "thresholds verified": Seam("eyestream.core.noise.laws", "digits_within", "rate, digits, deviation"),
+    "ResponseLaw.sample": Seam("eyestream.core.noise.response:ResponseLaw", "sample", "self, bits"),
+    "response numerator": Seam("eyestream.core.noise.response", "_replace_numerator", "epsilon, bits"),
+    "ResponseLaw.__init__": Seam("eyestream.core.noise.response:ResponseLaw", "__init__", "self, bits, epsilon"),
+    "workspace taken": Seam("eyestream.core.frame:Workspaces", "take", "self", ("_free",)),
+    "workspace given": Seam("eyestream.core.frame:Workspaces", "give", "self, work"),
     # From a chunk to its release
-    "numpy's silence": Seam("eyestream.privacy.mechanism:np", "errstate"),
-    "Domain.admit": Seam("eyestream.privacy.frame:Domain", "admit", "self, chunk", ("_padded",)),
-    "ball factor": Seam("eyestream.privacy.additive.ball", "_factor", "norm, radius"),
+    "numpy's silence": Seam("eyestream.core.mechanism:np", "errstate"),
+    "Domain.admit": Seam("eyestream.core.frame:Domain", "admit", "self, chunk", ("_padded",)),
+    "ball factor": Seam("eyestream.core.additive.ball", "_factor", "norm, radius"),
     "L1Lattice.snap": Seam(
-        "eyestream.privacy.additive.ball:L1Lattice", "snap", "self, coordinates, factor", ("_per_step",)
+        "eyestream.core.additive.ball:L1Lattice", "snap", "self, coordinates, factor", ("_per_step",)
     ),
     "L2Lattice.snap": Seam(
-        "eyestream.privacy.additive.ball:L2Lattice", "snap", "self, coordinates, factor", ("_per_step",)
+        "eyestream.core.additive.ball:L2Lattice", "snap", "self, coordinates, factor", ("_per_step",)
     ),
-    "noisy integers": Seam("eyestream.privacy.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
-    "mechanism releases": Seam("eyestream.privacy.mechanism:Mechanism", "release_turn", "self, chunk, turn, state"),
-    "chunks of a baseline": Seam("eyestream.privacy.mechanism:Mechanism", "baseline_chunks"),
-    "law of LPA": Seam("eyestream.privacy.mechanisms.lpa.mechanism", "law_of", "frame, sensitivity, count, largest"),
-    "law of Fourier": Seam("eyestream.privacy.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
+    "noisy integers": Seam("eyestream.core.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
+    "mechanism releases": Seam("eyestream.core.mechanism:Mechanism", "release_turn", "self, chunk, turn, state"),
+    "chunks of a baseline": Seam("eyestream.core.mechanism:Mechanism", "baseline_chunks"),
+    "law of LPA": Seam("eyestream.core.mechanisms.lpa.mechanism", "law_of", "frame, sensitivity, count, largest"),
+    "law of Fourier": Seam("eyestream.core.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
     "difference": Seam(_TRANSFORM, "difference", "signals"),
     "integrate": Seam(_TRANSFORM, "integrate", "differences"),
     "difference residual": Seam(f"{_TRANSFORM}:DifferenceFourierTransform", "residual", "self, chunk", ("_centre",)),
@@ -91,34 +91,32 @@ SEAMS: dict[str, Seam] = {
     "transform residual": Seam(f"{_TRANSFORM}:FourierTransform", "residual", "self, chunk"),
     "transform coordinates": Seam(f"{_TRANSFORM}:FourierTransform", "coordinates", "self, residual"),
     "transform chunk": Seam(f"{_TRANSFORM}:FourierTransform", "chunk", "self, coordinates"),
-    "RealFourier.signals": Seam("eyestream.spectrum:RealFourier", "signals", "self, coordinates"),
-    "additive finish": Seam("eyestream.privacy.additive.core:AdditiveStep", "plain", "self, integers, out"),
-    "KLT scores": Seam("eyestream.privacy.mechanisms.klt.core:JointStep", "scores", "self, admitted"),
-    "KLT chunk": Seam("eyestream.privacy.mechanisms.klt.core:JointStep", "chunk", "self, scores, out"),
-    "mechanism completes": Seam("eyestream.privacy.frame:Page", "complete", "self"),
+    "RealFourier.signals": Seam("eyestream.core.spectrum:RealFourier", "signals", "self, coordinates"),
+    "additive finish": Seam("eyestream.core.additive.core:AdditiveStep", "plain", "self, integers, out"),
+    "KLT scores": Seam("eyestream.core.mechanisms.klt.core:JointStep", "scores", "self, admitted"),
+    "KLT chunk": Seam("eyestream.core.mechanisms.klt.core:JointStep", "chunk", "self, scores, out"),
+    "mechanism completes": Seam("eyestream.core.frame:Page", "complete", "self"),
     "KLT step": Seam(
-        "eyestream.privacy.mechanisms.klt.core:JointStep", "release", "self, admitted, noise, turn, state, out"
+        "eyestream.core.mechanisms.klt.core:JointStep", "release", "self, admitted, noise, turn, state, out"
     ),
-    "Kaleido.__init__": Seam("eyestream.privacy.kaleido:Kaleido", "__init__", "self, epsilon, settings, *, noise"),
+    "Kaleido.__init__": Seam("eyestream_lab.kaleido:Kaleido", "__init__", "self, epsilon, settings, *, noise"),
     "rate of Kaleido's tests": Seam(
-        "eyestream.privacy.kaleido.mechanism", "ideal_rate", "epsilon, sensitivity, coordinates", ("_STEPS_PER_DEG",)
+        "eyestream_lab.kaleido.mechanism", "ideal_rate", "epsilon, sensitivity, coordinates", ("_STEPS_PER_DEG",)
     ),
-    "parts of a publication": Seam("eyestream.privacy.kaleido:KaleidoSession", "parts_for_one", "self"),
+    "parts of a publication": Seam("eyestream_lab.kaleido:KaleidoSession", "parts_for_one", "self"),
     # What is taken off the sessions of a pseudonym
-    "OverHistory.off": Seam(
-        "eyestream.privacy.tasks.history:OverHistory", "off", "self, chunk", ("_history", "_level")
-    ),
-    "OverHistory.complete": Seam("eyestream.privacy.tasks.history:OverHistory", "complete"),
-    "History.after": Seam("eyestream.privacy.tasks.history:History", "after", "self, level, stated"),
+    "OverHistory.off": Seam("eyestream.core.tasks.history:OverHistory", "off", "self, chunk", ("_history", "_level")),
+    "OverHistory.complete": Seam("eyestream.core.tasks.history:OverHistory", "complete"),
+    "History.after": Seam("eyestream.core.tasks.history:History", "after", "self, level, stated"),
     "order's first of a pseudonym": Seam(_ORDER, "_first_of_pseudonym", "self, wearer", ("_passed",)),
     # What is said and asked of a mechanism
-    "options checked": Seam("eyestream.privacy.mechanisms.entry:Entry", "checked", "self, options"),
-    "words of KLT": Seam("eyestream.privacy.mechanisms.klt:KLT", "protection"),
-    "words of CFPA": Seam("eyestream.privacy.mechanisms.cfpa:CFPA", "protection"),
-    "words on odds": Seam("eyestream.privacy.claims.words", "_odds", "made"),
+    "options checked": Seam("eyestream.core.mechanisms.entry:Entry", "checked", "self, options"),
+    "words of KLT": Seam("eyestream.core.mechanisms.klt:KLT", "protection"),
+    "words of CFPA": Seam("eyestream.core.mechanisms.cfpa:CFPA", "protection"),
+    "words on odds": Seam("eyestream.claims.words", "_odds", "made"),
     # The budget
-    "charge units": Seam("eyestream.privacy.charge", "charge_units", "value, units", ("_written",)),
-    "ceiling units": Seam("eyestream.privacy.charge", "ceiling_units", "value, units"),
+    "charge units": Seam("eyestream.core.charge", "charge_units", "value, units", ("_written",)),
+    "ceiling units": Seam("eyestream.core.charge", "ceiling_units", "value, units"),
     "Account.obstacle": Seam(_ACCOUNT, "obstacle", "self, request, ceilings, today, own", ("_meter", "_streams")),
     "Account.take": Seam(
         _ACCOUNT,
@@ -132,8 +130,8 @@ SEAMS: dict[str, Seam] = {
     "wearers are announced": Seam(_WEARERS, "announce", "self, wearer"),
     "wearers are charged": Seam(_WEARERS, "merge", "self, day, epsilon, delta"),
     "Wearers.state": Seam(_WEARERS, "state", "self"),
-    "newest slots": Seam("eyestream.privacy.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
-    "Meter.state": Seam("eyestream.privacy.meter:Meter", "state", "self"),
+    "newest slots": Seam("eyestream.core.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
+    "Meter.state": Seam("eyestream.core.meter:Meter", "state", "self"),
     # The ledger
     "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, suffices, passed", ("_book",)),
     "Ledger.reserve": Seam(_LEDGER, "reserve", "self, requests, day"),
@@ -161,20 +159,24 @@ SEAMS: dict[str, Seam] = {
         "eyestream.gaze.waiting:Waiting", "put", "self, samples", ("_samples", "_tick", "_place", "_order", "_places")
     ),
     # Rows to chunks
-    "Device.__init__": Seam("eyestream.chunking.device:Device", "__init__", "self, settings, refused", ("_refused",)),
-    "Device._refuse": Seam("eyestream.chunking.device:Device", "_refuse", "self, session, last_row", ("_refused",)),
-    "Device.feed": Seam("eyestream.chunking.device:Device", "feed", "self, rows, now"),
-    "session is over": Seam("eyestream.chunking.device:Device", "_is_over", "self, session"),
+    "Device.__init__": Seam(
+        "eyestream.core.chunking.device:Device", "__init__", "self, settings, refused", ("_refused",)
+    ),
+    "Device._refuse": Seam(
+        "eyestream.core.chunking.device:Device", "_refuse", "self, session, last_row", ("_refused",)
+    ),
+    "Device.feed": Seam("eyestream.core.chunking.device:Device", "feed", "self, rows, now"),
+    "session is over": Seam("eyestream.core.chunking.device:Device", "_is_over", "self, session"),
     "SessionChunker.take": Seam(
-        "eyestream.chunking.session:SessionChunker", "take", "self, seq, rows, time, t", ("_current", "_settings")
+        "eyestream.core.chunking.session:SessionChunker", "take", "self, seq, rows, time, t", ("_current", "_settings")
     ),
     "session closes a chunk": Seam(
-        "eyestream.chunking.session:SessionChunker", "close_current", "self, ends_session", ("_origin",)
+        "eyestream.core.chunking.session:SessionChunker", "close_current", "self, ends_session", ("_origin",)
     ),
-    "session awaits": Seam("eyestream.chunking.session:SessionChunker", "_await", "self, until", ("_due",)),
-    "SessionChunker.last_row": Seam("eyestream.chunking.session:SessionChunker", "last_row"),
-    "late rows": Seam("eyestream.chunking.session:SessionChunker", "_count_late", "self, row, until, time"),
-    "ChunkBuffer.values": Seam("eyestream.chunking.chunks:ChunkBuffer", "values", "self"),
+    "session awaits": Seam("eyestream.core.chunking.session:SessionChunker", "_await", "self, until", ("_due",)),
+    "SessionChunker.last_row": Seam("eyestream.core.chunking.session:SessionChunker", "last_row"),
+    "late rows": Seam("eyestream.core.chunking.session:SessionChunker", "_count_late", "self, row, until, time"),
+    "ChunkBuffer.values": Seam("eyestream.core.chunking.chunks:ChunkBuffer", "values", "self"),
     # Gaze to rows
     "front end hears of a tracker": Seam("eyestream.gaze.live:LiveFrontEnd", "stand", "self, now_s"),
     "tracker is asked every": Seam("eyestream.rim.sources.standing", "ASK_EVERY_S"),
@@ -182,7 +184,7 @@ SEAMS: dict[str, Seam] = {
     "gaze is handed on": Seam("eyestream.rim.sources.standing:Standing", "take", "self, records"),
     # Recordings
     "privatize releases": Seam(
-        "eyestream.offline.datasets.privatize",
+        "eyestream_lab.recorded.privatize",
         "released",
         "recording, mechanism, guarantee, rows, *, stretches, charges, first_row",
     ),

@@ -15,21 +15,21 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.mechanism import Mechanism
+from eyestream.core.charge import Ceilings
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.mechanism import Mechanism
 from eyestream.rim.ledger import life
 from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.file import LedgerFile, put
 from eyestream.rim.ledger.life import Life, begin_life
 from eyestream.rim.ledger.records import RELEASED
 from eyestream.rim.ledger.second_place import Lengths, Remembered, recalled
-from eyestream.rim.logs.log import Bounds, Entry, Publication
-from eyestream.rim.shard.directory import LEDGER, LIVES, create_shard, held_outbox, opened_shard
-from eyestream.rim.shard.shard import Shard
-from eyestream.rim.shard.worker import ShardWorker
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw
+from eyestream_fleet.directory import LEDGER, LIVES, create_shard, held_outbox, opened_shard
+from eyestream_fleet.logs.log import Bounds, Entry, Publication
+from eyestream_fleet.shard import Shard
+from eyestream_fleet.worker import ShardWorker
 
 __all__ = [
     "BASELINE",
@@ -295,7 +295,7 @@ class World:
     def opened(self) -> Iterator[Shard]:
         """The shard, not at work."""
         with (
-            mock.patch("eyestream.rim.shard.directory.Shard", self.kind),
+            mock.patch("eyestream_fleet.directory.Shard", self.kind),
             held_outbox(self.folder, 0, 1) as outbox,
             opened_shard(
                 self.folder,

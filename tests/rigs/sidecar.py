@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import Noise
+from eyestream.core.charge import Ceilings
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
+from eyestream.core.noise import Noise
 from eyestream.rim.config import (
     BrokerSettings,
     BudgetSettings,

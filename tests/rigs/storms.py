@@ -16,9 +16,9 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message
-from eyestream.rim.sdk.publisher import Publisher
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.testing.clocks import until
+from eyestream.sdk.publisher import Publisher
+from eyestream_lab.testing.clocks import until
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import raw_stands
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eyestream.privacy.noise.laws import LaplaceLaw
+from eyestream.core.noise.laws import LaplaceLaw
 from tests.rigs.seams import SEAMS, Seam, faults_of, original, replaced
 
 
@@ -15,10 +15,10 @@ def test_each_seam_is_there_with_its_parameters(name: str) -> None:
     ("seam", "said"),
     [
         (Seam("eyestream.nowhere", "f"), "eyestream.nowhere is gone"),
-        (Seam("eyestream.privacy.noise.laws:Gauss", "sample"), "eyestream.privacy.noise.laws:Gauss is gone"),
-        (Seam("eyestream.privacy.noise.laws:LaplaceLaw", "draw"), "has no draw"),
-        (Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self"), "are (self, bits), not (self)"),
-        (Seam("eyestream.privacy.noise.laws:LaplaceLaw", "sample", "self, bits", ("_gone",)), "is called _gone"),
+        (Seam("eyestream.core.noise.laws:Gauss", "sample"), "eyestream.core.noise.laws:Gauss is gone"),
+        (Seam("eyestream.core.noise.laws:LaplaceLaw", "draw"), "has no draw"),
+        (Seam("eyestream.core.noise.laws:LaplaceLaw", "sample", "self"), "are (self, bits), not (self)"),
+        (Seam("eyestream.core.noise.laws:LaplaceLaw", "sample", "self, bits", ("_gone",)), "is called _gone"),
     ],
 )
 def test_a_seam_that_is_gone_or_changed_is_said_by_name(seam: Seam, said: str) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
+from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
 from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.pipeline import Arrival
 from tests.rigs.calibrations import few_features

@@ -5,7 +5,7 @@ python -m tools.make.advice GAZE_DIR --cells DIR [--splits 3]
 GAZE_DIR holds PNN.csv.gz. For each way of calibrating, chunk length and epsilon a minute: a random half of the 30
 people calibrates and the other half is released, then the roles change; the first minute of a recording is never
 released.
-Utility is `eyestream.lab.study.fidelity`, causal and with all of a recording known. Identity: every attacker of
+Utility is `eyestream_lab.study.fidelity`, causal and with all of a recording known. Identity: every attacker of
 `eyestream study --attack` but the deep one, on halves of recordings released apart; the strongest by area is kept, and
 named. Finished cells lie in DIR and are not computed again. Needs scikit-learn.
 """
@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.lab.study.fidelity import Fidelity, Yardstick, fidelity
-from eyestream.lab.study.people.attackers import USUAL, applies, attack
-from eyestream.lab.study.people.galleries import gallery, recalibrated, roles
-from eyestream.lab.study.people.inference import figures, trial
-from eyestream.lab.study.population import Population
-from eyestream.lab.study.sessions import released_session
-from eyestream.privacy.mechanisms import build
+from eyestream.core.mechanisms import build
+from eyestream_lab.study.fidelity import Fidelity, Yardstick, fidelity
+from eyestream_lab.study.people.attackers import USUAL, applies, attack
+from eyestream_lab.study.people.galleries import gallery, recalibrated, roles
+from eyestream_lab.study.people.inference import figures, trial
+from eyestream_lab.study.population import Population
+from eyestream_lab.study.sessions import released_session
 from tools.make import everyday
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "advice.json"

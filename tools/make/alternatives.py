@@ -24,14 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc
 
-from eyestream.privacy.calibration import Calibration, JointTables
-from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.frame import Page
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
-from eyestream.privacy.mechanisms.klt.core import JointCore
-from eyestream.privacy.mechanisms.klt.parts import inverse_root
-from eyestream.privacy.mechanisms.klt.schedule import STEPS
+from eyestream.core.calibration import Calibration, JointTables
+from eyestream.core.calibration.corpus import Corpus, whole_chunks
+from eyestream.core.frame import Page
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.core.mechanisms.klt.core import JointCore
+from eyestream.core.mechanisms.klt.parts import inverse_root
+from eyestream.core.mechanisms.klt.schedule import STEPS
 from tools.make import everyday
 from tools.make.frontier import explained, groups_in, release
 
@@ -95,7 +95,7 @@ LAWS: dict[str, Law] = {"K-norm": (balls, ball_noise), "Laplace": (boxes, box_no
 
 
 def schedule(core: JointCore, bodies: list[Body]) -> list[tuple[Array, Body, Array]]:
-    """Directions (m, d), body and gain of each chunk; the recursion of `eyestream.privacy.mechanisms.klt.schedule`."""
+    """Directions (m, d), body and gain of each chunk; the recursion of `eyestream.core.mechanisms.klt.schedule`."""
     tables: JointTables = core.tables
     components, d = tables.covariances.shape[:2]
     total, target = np.tile(np.eye(d), components), np.kron(tables.weights, np.eye(d))

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from eyestream.lab.corpus.simulation import NAMES, RATE_HZ, load_statistics, simulate
-from eyestream.lab.study.plan import FULL
-from eyestream.lab.study.run import run_only
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.corpus.simulation import NAMES, RATE_HZ, load_statistics, simulate
+from eyestream_lab.study.plan import FULL
+from eyestream_lab.study.run import run_only
 
 SEED, SECONDS, PEOPLE = 5, 160.0, 128
 PLAN = replace(FULL, chunks=(32,), attack_chunks=(32,), epsilons=(0.48, 4.8, 48.0))
@@ -36,7 +36,7 @@ Neighbours in both models: one chunk of one person is replaced by any other, at 
 release, and the mean is taken of the releases. *Central*: every chunk is projected onto the calibrated ball; the mean
 of them lies in it as well, and gets the mechanism's noise at 1/N of the scale, once. In closed form, for a feature with
 its share eps_f of epsilon, ball radius r, T(k) what k coefficients lose and N(k) their noise
-(`eyestream/lab/study/central.py`):
+(`lab/eyestream_lab/study/central.py`):
 
     local     T(k) / N + N(k) (2 r / eps_f)^2 / N
     central   T(k) / N + N(k) (2 r / eps_f)^2 / N^2

@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eyestream.lab.corpus.simulation import load_statistics, simulate
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.whole import release_rows
+from eyestream.core.mechanisms import build
+from eyestream.core.whole import release_rows
 from eyestream.rim.config import load
 from eyestream.rim.files import calibrations
-from eyestream.testing.noise import SeededNoise
+from eyestream_lab.corpus.simulation import load_statistics, simulate
+from eyestream_lab.testing.noise import SeededNoise
 
 ROOT = Path(__file__).resolve().parents[2]
 FEATURE, CALIBRATION, EPSILON = "rate_saccades", "everyday-klt-mapped-64", 9.6

@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from eyestream.lab.study.population import finite_rows
-from eyestream.privacy.calibration import Calibration, JointTables, PerFeatureTables
-from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.calibration.redundancy import groups_of
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
-from eyestream.privacy.mechanisms.registry import calibrate
+from eyestream.core.calibration import Calibration, JointTables, PerFeatureTables
+from eyestream.core.calibration.corpus import Corpus, whole_chunks
+from eyestream.core.calibration.redundancy import groups_of
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.study.population import finite_rows
 from tools.make import everyday
 
 Array = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Write the cases of bad gaze, tests/hostile/gaze.jsonl: `python -m tools.make.hostile_gaze`."""
+"""Write the cases of bad gaze, tests/product/hostile/gaze.jsonl: `python -m tools.make.hostile_gaze`."""
 
 import base64
 import gzip

@@ -238,7 +238,7 @@ def build() -> dict[str, list[Case]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="default: tests/hostile")
+    parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="default: tests/product/hostile")
     folder = parser.parse_args().out
     for name, cases in build().items():
         write(name, cases, folder)

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from eyestream.lab.corpus.labelled import simulate_labelled
-from eyestream.lab.corpus.simulation import NAMES, RATE_HZ, load_statistics
-from eyestream.lab.study.plan import FULL
-from eyestream.lab.study.run import run_only
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.corpus.labelled import simulate_labelled
+from eyestream_lab.corpus.simulation import NAMES, RATE_HZ, load_statistics
+from eyestream_lab.study.plan import FULL
+from eyestream_lab.study.run import run_only
 
 SEED, SECONDS = 2023, 660.0
 PLAN = replace(FULL, chunks=(32,), attack_chunks=(32,), stride=60)
@@ -32,7 +32,7 @@ HEAD = """# The papers' tables, on labels
 Made by `tools/make/label_tables.py`. **Nobody here exists**: the corpus has no labels, so these are {people} simulated
 people who read a comic, a newspaper and a textbook, {minutes:g} minutes each, of which the first one comes before the
 document. They vary as the 30 people of the corpus do; how much a label moves them was fixed before any mechanism was
-looked at (`eyestream/lab/corpus/labelled.py`). So a figure says how a mechanism treats a signal of that size beside
+looked at (`lab/eyestream_lab/corpus/labelled.py`). So a figure says how a mechanism treats a signal of that size beside
 another mechanism, and not how well real documents are told apart.
 
 Half of the people calibrate; the other half is released and attacked. Every source costs the same epsilon a minute:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.lab.corpus.books import trained
-from eyestream.privacy.mechanisms.klt.books import shelved
+from eyestream.core.mechanisms.klt.books import shelved
+from eyestream_lab.corpus.books import trained
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "books.npz"
 

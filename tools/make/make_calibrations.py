@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from eyestream.privacy.calibration.corpus import Corpus
-from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
-from eyestream.privacy.mechanisms.registry import calibrate
+from eyestream.core.calibration.corpus import Corpus
+from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
 from tools.make.everyday import DESCRIPTION, corpus

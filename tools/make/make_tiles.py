@@ -1,6 +1,6 @@
 """Makes the shipped calibration everyday-tile from the public gaze corpus: python -m tools.make.make_tiles GAZE_DIR
 
-All 30 people, degrees by the profile smi-glasses. What was chosen, and on whom, is in eyestream/privacy/tiles/TILES.md.
+All 30 people, degrees by the profile smi-glasses. What was chosen, and on whom, is in eyestream/core/tiles/TILES.md.
 """
 
 import argparse
@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.mechanisms.tile.tables import calibration_of
+from eyestream.core.tiles import Field
+from eyestream.core.tiles.calibrate import calibrate_tiles
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.slots import Slots, mark_of
-from eyestream.privacy.mechanisms.tile.tables import calibration_of
-from eyestream.privacy.tiles import Field
-from eyestream.privacy.tiles.calibrate import calibrate_tiles
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import LONGEST_PAUSE_S
 from eyestream.rim.files.gaze import load_gaze

@@ -3,7 +3,7 @@
 python -m tools.make.other_tracker [--people 150] [--seconds 480] [--minute 18] [--splits 1] [--attackers NAME ...]
                                    [--calibrations NAME|FILE ...]
 
-People of `eyestream.lab.corpus.gaze_simulation`, whom the shipped calibrations have never seen, on a tracker with
+People of `eyestream_lab.corpus.gaze_simulation`, whom the shipped calibrations have never seen, on a tracker with
 other optics: 90 samples a second instead of 60, twice the noise, directions that a lens stretches by up to a tenth and
 turns off by up to two degrees, person by person, and diameters a third larger. What a person does comes and goes: how
 long and how far the eye moves, how much it follows and blinks, and the pupil are multiplied by e^(0.2 z), z of each an
@@ -20,22 +20,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.anchor import Baseline
+from eyestream.core.calibration.corpus import Corpus, whole_chunks
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.klt.adapt import adapt_joint
 from eyestream.gaze.samples import Samples
-from eyestream.lab.corpus.gaze_simulation import GazePerson, gaze_of, gaze_person
-from eyestream.lab.study.people.attackers import USUAL, attack
-from eyestream.lab.study.people.galleries import Sight, gallery, roles
-from eyestream.lab.study.people.inference import Trial, figures, trial
-from eyestream.lab.study.population import Population
-from eyestream.privacy.anchor import Baseline
-from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.klt.adapt import adapt_joint
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import extract
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.corpus.gaze_simulation import GazePerson, gaze_of, gaze_person
+from eyestream_lab.study.people.attackers import USUAL, attack
+from eyestream_lab.study.people.galleries import Sight, gallery, roles
+from eyestream_lab.study.people.inference import Trial, figures, trial
+from eyestream_lab.study.population import Population
 
 Array = NDArray[np.float64]
 RATE_HZ, NOISE, STRETCH, TURN_DEG, MAGNIFIED = 90.0, 2.0, 0.1, 2.0, 4 / 3

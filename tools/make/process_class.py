@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.lab.study.population import Population
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.klt.core import JointCore
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.rim.files import calibrations
+from eyestream_lab.study.population import Population
 from tools.make import everyday
 
 Array = NDArray[np.float64]

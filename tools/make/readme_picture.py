@@ -12,13 +12,13 @@ import numpy as np
 from matplotlib import rc_context
 from numpy.typing import NDArray
 
+from eyestream.core.mechanisms import KLT
 from eyestream.gaze.features import NAMES
-from eyestream.lab.corpus.simulation import RATE_HZ, load_statistics, simulate
-from eyestream.lab.study.figures import legend_below, panels
-from eyestream.privacy.mechanisms import KLT
 from eyestream.rim.config import load
 from eyestream.rim.files import calibrations
-from eyestream.testing.noise import SeededNoise
+from eyestream_lab.corpus.simulation import RATE_HZ, load_statistics, simulate
+from eyestream_lab.study.figures import legend_below, panels
+from eyestream_lab.testing.noise import SeededNoise
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "docs/minute.svg"

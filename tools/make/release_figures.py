@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from eyestream.lab.releases.page import figures
-from eyestream.lab.releases.plans import key_of, systems
-from eyestream.offline.corpora.attacked import CELLS
+from eyestream_lab.corpora.attacked import CELLS
+from eyestream_lab.releases.page import figures
+from eyestream_lab.releases.plans import key_of, systems
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CORPORA = ("gazegraph", "nlgem", "everyday")

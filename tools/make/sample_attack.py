@@ -15,24 +15,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.datasets import gaze_kind, make_system, open_corpus
-from eyestream.lab.releases.deep import recognised_by_samples
-from eyestream.lab.releases.gaze import (
-    GazePeople,
-    events_in,
-    places,
-    recognised_by_events,
-    saliency,
-    saliency_kl,
-)
-from eyestream.lab.study.people.deep import Settings
-from eyestream.offline.corpora.draws import Draws
-from eyestream.offline.corpora.kinds import on_grid
-from eyestream.offline.corpora.samples import Samplewise
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream.rim.files.profiles import load_profile
-from eyestream.testing.noise import SeededNoise
+from eyestream_lab.corpora.draws import Draws
+from eyestream_lab.corpora.kinds import on_grid
+from eyestream_lab.corpora.samples import Samplewise
+from eyestream_lab.datasets import gaze_kind, make_system, open_corpus
+from eyestream_lab.releases.deep import recognised_by_samples
+from eyestream_lab.releases.gaze import GazePeople, events_in, places, recognised_by_events, saliency, saliency_kl
+from eyestream_lab.study.people.deep import Settings
+from eyestream_lab.testing.noise import SeededNoise
 
 Release = Callable[[GazeRecording], GazeRecording]
 SEED = 1

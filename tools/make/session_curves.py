@@ -5,7 +5,7 @@ python -m tools.make.session_curves GAZE_DIR [--out docs/correlations-corpus.md]
 People at even positions of the sorted names give the public chunks (k-means of whole chunks of the 48 features, clamped
 and standardised by the shipped klt calibration) and the chain: how often one follows another, pooled. Its margins are
 two standard errors over resampled people. The other people's pooled rows are looked at once: how many entries lie
-inside. epsilon' of the middle one of 41 chunks, from the output laws of the shipped mechanisms (`eyestream.lab.
+inside. epsilon' of the middle one of 41 chunks, from the output laws of the shipped mechanisms (`eyestream_lab.
 correlation.laws`); what outputs that can occur attain on the chain itself; and the plain sum.
 """
 
@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.lab.correlation.attack import strongest
-from eyestream.lab.correlation.chains import MarkovClass
-from eyestream.lab.correlation.laws import emission_of
-from eyestream.lab.correlation.profile import profile
-from eyestream.lab.study.population import Population
-from eyestream.privacy.calibration import JointTables
-from eyestream.privacy.mechanisms import build
+from eyestream.core.calibration import JointTables
+from eyestream.core.mechanisms import build
 from eyestream.rim.files import calibrations
+from eyestream_lab.correlation.attack import strongest
+from eyestream_lab.correlation.chains import MarkovClass
+from eyestream_lab.correlation.laws import emission_of
+from eyestream_lab.correlation.profile import profile
+from eyestream_lab.study.population import Population
 from tools.make import everyday
 
 Array = NDArray[np.float64]

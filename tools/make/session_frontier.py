@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.correlation.published import session_claim
-from eyestream.lab.study.population import finite_rows
-from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.calibration.corpus import Corpus, whole_chunks
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.klt.calibrate import calibrate_joint
-from eyestream.privacy.mechanisms.registry import calibrate
+from eyestream.claims.correlation.published import session_claim
+from eyestream.core.calibration import Calibration
+from eyestream.core.calibration.corpus import Corpus, whole_chunks
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
+from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files.processes import load_process
+from eyestream_lab.study.population import finite_rows
 from tools.make import everyday
 from tools.make.frontier import Array, explained, release
 

@@ -1,4 +1,4 @@
-"""Figures of `eyestream/privacy/tasks/TASKS.md`, section 6: who is found again among simulated people.
+"""Figures of `eyestream/core/tasks/TASKS.md`, section 6: who is found again among simulated people.
 
 python -m tools.make.task_simulation
 """
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eyestream.lab.corpus.task_sessions import Parts
-from eyestream.lab.study.linking.pseudonyms import link_pseudonyms
-from eyestream.lab.study.linking.release import kept_apart, learned, raw, residual
-from eyestream.lab.study.linking.words import link_words, worded
-from eyestream.testing.noise import SeededNoise
+from eyestream_lab.corpus.task_sessions import Parts
+from eyestream_lab.study.linking.pseudonyms import link_pseudonyms
+from eyestream_lab.study.linking.release import kept_apart, learned, raw, residual
+from eyestream_lab.study.linking.words import link_words, worded
+from eyestream_lab.testing.noise import SeededNoise
 
 PEOPLE, SESSIONS, SEED = 100, 10, 5
 

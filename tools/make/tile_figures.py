@@ -1,4 +1,4 @@
-"""The figures of eyestream/privacy/tiles/TILES.md.
+"""The figures of eyestream/core/tiles/TILES.md.
 
 python -m tools.make.tile_figures GAZE_DIR [--release odd|even|chosen] [--slot S] [--epsilon E] [--kaleido] [--seed N]
 
@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.tiles import TileCalibration, TileResponse, slots_touched
+from eyestream.core.tiles.calibrate import calibrate_tiles
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
-from eyestream.privacy.kaleido import Kaleido, Settings
-from eyestream.privacy.tiles import TileCalibration, TileResponse, slots_touched
-from eyestream.privacy.tiles.calibrate import calibrate_tiles
-from eyestream.testing.noise import SeededNoise
+from eyestream_lab.kaleido import Kaleido, Settings
+from eyestream_lab.testing.noise import SeededNoise
 from tools.make.make_tiles import FIELD, PRIOR_SLOTS, slots_of
 
 Array = NDArray[np.float64]

@@ -85,8 +85,8 @@ def main() -> int:
             print(f"the emulation cannot be made here: {error}", file=sys.stderr)
             return 3
         variables = {"PYTHONPATH": str(folder / "site"), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
-        found = json.loads(run(*python, "-m", "tests.tape.decided", options.which, **variables))
-    stored = json.loads((ROOT / "tests/tape/decided.json").read_text())
+        found = json.loads(run(*python, "-m", "tests.product.tape.decided", options.which, **variables))
+    stored = json.loads((ROOT / "tests/product/tape/decided.json").read_text())
     differ = [
         f"{name}: {part}"
         for name, own in found["decided"].items()

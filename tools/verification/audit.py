@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eyestream.lab.audit.trials import SHARP, Case, bounded, cases, trial_of
+from eyestream_lab.audit.trials import SHARP, Case, bounded, cases, trial_of
 from tools.verification.auditing import (
     beside_checks,
     break_checks,

@@ -32,10 +32,10 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from eyestream.errors import EyestreamError
 from eyestream.rim.config import BrokerSettings
-from eyestream.rim.mqtt.embedded import embedded_broker
-from eyestream.testing.clocks import until
 from eyestream.wire.messages import decode_private
 from eyestream.wire.topics import private_topic, raw_topic
+from eyestream_lab.embedded import embedded_broker
+from eyestream_lab.testing.clocks import until
 from tests.rigs.matrix import PROBES, at_work, blocks
 from tests.rigs.mosquitto import Mosquitto, free_port, program
 

@@ -28,7 +28,7 @@ import aiomqtt
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.testing.clocks import until
+from eyestream_lab.testing.clocks import until
 from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.proxy import TOXICS, Fault, FaultProxy

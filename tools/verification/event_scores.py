@@ -15,12 +15,12 @@ from typing import get_args
 import numpy as np
 
 from eyestream.gaze.events import Saccade
-from eyestream.gaze.labels import detect
 from eyestream.gaze.profile import TICKS_PER_S, Profile
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.tables import Algorithm
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.events.labels import detect
 from tests.rigs.labelled_gaze import BLINKS, Eye, Spans, Tally, recording, saccades, tally
 
 RATES_HZ = (30.0, 60.0, 120.0, 250.0, 500.0, 1000.0)

@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
+from eyestream.core.building import RAISED
+from eyestream.core.charge import LEVELS, faded
+from eyestream.core.mechanisms import build
 from eyestream.errors import EyestreamError
-from eyestream.privacy.building import RAISED
-from eyestream.privacy.charge import LEVELS, faded
-from eyestream.privacy.mechanisms import build
 from eyestream.rim.files import calibrations
-from eyestream.testing.mechanisms import check_life
+from eyestream_lab.testing.mechanisms import check_life
 
 _HIGHEST = 110.0
 _TOGETHER = 100

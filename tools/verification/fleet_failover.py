@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from eyestream.rim.logs.nats.log import connected
-from eyestream.testing.clocks import until
+from eyestream_fleet.logs.nats.log import connected
+from eyestream_lab.testing.clocks import until
 from tests.rigs.fleets import Workers, fleet_config, raw_messages
 from tests.rigs.nats import NatsServer
 

@@ -33,7 +33,7 @@ from typing import Any
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.testing.clocks import until
+from eyestream_lab.testing.clocks import until
 from tests.rigs.footprint import note_lags, open_files, p99, rss_bytes
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import running, settings_for

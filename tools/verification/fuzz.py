@@ -1,12 +1,12 @@
-"""Fuzz the decoder and the life of a sidecar, guided by coverage: the long form of tests/hostile/test_fuzz.py.
+"""Fuzz the decoder and the life of a sidecar, guided by coverage: the long form of tests/product/hostile/test_fuzz.py.
 
     python -m tools.verification.fuzz --seconds 3600
 
 The time is shared among the targets of `tests.rigs.hostile.lives`. Where `atheris` is installed
 (`pip install atheris`) it drives; else a small loop of our own, guided by the pairs of lines that an input goes
 through. An input that breaks a promise ends its target's run, is written to --folder and makes the exit code 1. Mend
-the fault, then append the input to tests/hostile/kept.jsonl, or to found.jsonl with its reason when it is a payload.
-`--keep` adds the inputs that are worth keeping to tests/hostile/kept.jsonl: a small set with the same coverage in lines
+the fault, then append the input to kept.jsonl of tests/product/hostile, or to found.jsonl with its reason when it is a
+payload. `--keep` adds the inputs that are worth keeping to kept.jsonl: a small set with the same coverage in lines
 and the steps between them.
 """
 
@@ -164,7 +164,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where corpus, logs and finds go (default: a temporary one)")
     parser.add_argument("--own", action="store_true", help="use our own loop even where atheris is installed")
-    parser.add_argument("--keep", action="store_true", help="rewrite tests/hostile/kept.jsonl from what was reached")
+    parser.add_argument(
+        "--keep", action="store_true", help="rewrite tests/product/hostile/kept.jsonl from what was reached"
+    )
     args = parser.parse_args()
     folder = args.folder or Path(tempfile.mkdtemp(prefix="fuzz-"))
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,8 +19,8 @@ from nats.aio.client import Client
 from nats.errors import Error
 from nats.js.api import StorageType, StreamConfig
 
-from eyestream.rim.logs.nats.log import connected
-from eyestream.testing.clocks import until
+from eyestream_fleet.logs.nats.log import connected
+from eyestream_lab.testing.clocks import until
 from tests.rigs.nats import NatsServer, cluster, patiently
 
 WAYS: dict[str, Callable[[NatsServer], None]] = {"killed": NatsServer.kill, "ended in order": NatsServer.drain}

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.datasets import gaze_kind, make_system, open_corpus, privatize_corpus, rows_of_gaze
-from eyestream.offline.corpora.kinds import on_grid
-from eyestream.offline.corpora.registry import SYSTEMS
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.corpora.kinds import on_grid
+from eyestream_lab.corpora.registry import SYSTEMS
+from eyestream_lab.datasets import gaze_kind, make_system, open_corpus, privatize_corpus, rows_of_gaze
 
 RATE_HZ = 100.0
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from eyestream.datasets import gaze_kind, open_corpus
 from eyestream.errors import OperatorError
-from eyestream.lab.releases.study import study_datasets
 from eyestream.rim.files.extraction import extract
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.datasets import gaze_kind, open_corpus
+from eyestream_lab.releases.study import study_datasets
 
 GAZE = gaze_kind(load_profile("degrees"))
 FIELD_DEG = (99.0, 53.0)

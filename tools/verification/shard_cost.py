@@ -20,18 +20,18 @@ from unittest import mock
 
 import aiomqtt
 
-from eyestream.privacy.charge import Ceilings
+from eyestream.core.charge import Ceilings
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.life import Life, begin_life
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, recalled
-from eyestream.rim.logs.nats.log import NatsLog, connected, make_streams
 from eyestream.rim.plan import resolved
-from eyestream.rim.shard.directory import LIVES, create_shard, held_outbox, opened_shard
-from eyestream.rim.shard.frames import Step
-from eyestream.rim.shard.outbox import DurableOutbox
-from eyestream.rim.shard.worker import ShardWorker
-from eyestream.testing.clocks import until
 from eyestream.wire.topics import raw_topic
+from eyestream_fleet.directory import LIVES, create_shard, held_outbox, opened_shard
+from eyestream_fleet.frames import Step
+from eyestream_fleet.logs.nats.log import NatsLog, connected, make_streams
+from eyestream_fleet.outbox import DurableOutbox
+from eyestream_fleet.worker import ShardWorker
+from eyestream_lab.testing.clocks import until
 from tests.rigs.fleets import raw_messages
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.nats import NatsServer

@@ -29,10 +29,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import DeliverPolicy
 
-from eyestream.rim.logs.log import partition_of
-from eyestream.rim.logs.nats.log import PRIVATE, connected
 from eyestream.streams import StreamKey
-from eyestream.testing.clocks import until
+from eyestream_fleet.logs.log import partition_of
+from eyestream_fleet.logs.nats.log import PRIVATE, connected
+from eyestream_lab.testing.clocks import until
 from tests.rigs.dying import POINTS
 from tests.rigs.fleets import Seen, Workers, fleet_config, raw_messages
 from tests.rigs.nats import NatsServer, cluster, patiently

@@ -31,9 +31,9 @@ from typing import Any
 
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.rim.sdk.subscriber import subscribe
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.testing.clocks import until
+from eyestream.sdk.subscriber import subscribe
+from eyestream_lab.testing.clocks import until
 from tests.rigs.footprint import open_files, rss_bytes
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.proxy import Fault, FaultProxy

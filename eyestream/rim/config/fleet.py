@@ -10,7 +10,7 @@ import msgspec
 
 __all__ = ["FleetSettings", "LogEntry", "log_of"]
 
-LOGS = {"nats": "eyestream.rim.logs.nats", "kafka": "eyestream.rim.logs.kafka"}
+LOGS = {"nats": "eyestream_fleet.logs.nats", "kafka": "eyestream_fleet.logs.kafka"}
 """Kinds of log. Each is a package with an `ENTRY`, which is imported when a configuration names it."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
@@ -70,7 +70,7 @@ class LogEntry:
         The package of its client, and the extra of eyestream that installs it.
     opens
         ``module:NAME`` of what is called with a fleet, a partition, and whether its shard is made now. It gives an
-        asynchronous context with the `eyestream.rim.logs.log.Log` of the partition and a second place there, or None.
+        asynchronous context with the `eyestream_fleet.logs.log.Log` of the partition and a second place there, or None.
         Only its module needs the client.
     second_place
         ``module:NAME`` of what is called with a fleet, and gives an asynchronous context with its second place, for

@@ -21,8 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eyestream.core.purposes import PURPOSES, TASKS, Row, Wish, choose
 from eyestream.errors import ConfigError, meant
-from eyestream.privacy.purposes import PURPOSES, TASKS, Row, Wish, choose
 
 __all__ = ["answered", "load_table", "within_window"]
 

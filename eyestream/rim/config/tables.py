@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from eyestream.core.charge import LEVELS
 from eyestream.errors import ConfigError
-from eyestream.privacy.charge import LEVELS
 from eyestream.rim.config.fleet import FleetSettings, log_of
 from eyestream.strict import NAME, ONE_LINE
 
@@ -167,7 +167,7 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[budget]``: ceilings on what a device spends over all its streams; a chunk that would pass one is withheld.
 
     `lifetime_mode`: what becomes of chunks as `lifetime_epsilon` nears: ``stop``: they cost what they cost, until it is
-    reached; ``fade``: epsilon of a chunk halves, level by level (`eyestream.privacy.charge`).
+    reached; ``fade``: epsilon of a chunk halves, level by level (`eyestream.core.charge`).
 
     A window that is not given costs what `window_chunks` of the dearest chunks cost, and never withholds one. Where a
     stream has a purpose, it is three times `epsilon_per_minute`, which no newer version of the program changes.

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.privacy.mechanisms.entry import Entry
-from eyestream.privacy.mechanisms.klt.books import Book, taken
+from eyestream.core.mechanisms.entry import Entry
+from eyestream.core.mechanisms.klt.books import Book, taken
 from eyestream.rim.files.package_data import DATA
 
 __all__ = ["shipped_books", "with_shipped_books"]

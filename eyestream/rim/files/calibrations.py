@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from eyestream.core.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
+from eyestream.core.calibration.tables import STORED_NAMES
+from eyestream.core.mechanisms.entry import referred
+from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import CalibrationError, meant
-from eyestream.privacy.calibration import SCHEMA_VERSION, Calibration, Provenance, Tables
-from eyestream.privacy.calibration.tables import STORED_NAMES
-from eyestream.privacy.mechanisms.entry import referred
-from eyestream.privacy.mechanisms.registry import entry_of
 from eyestream.rim.files.package_data import DATA
 from eyestream.streams import FrontEndMark
 

@@ -20,13 +20,13 @@ from eyestream.gaze.doubt import GazeDoubts
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ, Profile
 from eyestream.gaze.samples import Samples
-from eyestream.rim.files.bids import read_bids
 from eyestream.rim.files.delimited import read_columns, read_header
-from eyestream.rim.files.eyelink import read_eyelink
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
-from eyestream.rim.files.layouts import DELIMITERS, Layout, read_table
 from eyestream.rim.files.recordings import check_file
-from eyestream.rim.files.xdf import read_xdf
+from eyestream_lab.files.bids import read_bids
+from eyestream_lab.files.eyelink import read_eyelink
+from eyestream_lab.files.layouts import DELIMITERS, Layout, read_table
+from eyestream_lab.files.xdf import read_xdf
 
 __all__ = ["LETTERS", "GazeRecording", "load_gaze"]
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from eyestream.correlation.published import PublishedClass
+from eyestream.claims.correlation.published import PublishedClass
 from eyestream.errors import ConfigError
 from eyestream.rim.files.package_data import DATA, path_of
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from eyestream.errors import RecordingError
 from eyestream.gaze.entry import SHIPPED
 from eyestream.rim.files.delimited import is_number
-from eyestream.rim.files.parquet import load_parquet, save_parquet
 from eyestream.rim.files.profiles import fitting
 from eyestream.streams import FrontEndMark
+from eyestream_lab.files.parquet import load_parquet, save_parquet
 
 __all__ = ["Recording", "check_file", "load", "save"]
 

@@ -29,10 +29,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from eyestream.core.accountant import Account
+from eyestream.core.days import Days
+from eyestream.core.reservation import RowMark
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Account
-from eyestream.privacy.days import Days
-from eyestream.privacy.reservation import RowMark
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.checksum import Checksum, Header, Source, Tail, read_header, write_header
 from eyestream.rim.ledger.records import NamePiece, SlotFields

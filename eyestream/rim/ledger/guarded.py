@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from eyestream.core.meter import Odometer
+from eyestream.core.reservation import Granted, Request, RowMark, Withheld
 from eyestream.errors import LedgerError
-from eyestream.privacy.meter import Odometer
-from eyestream.privacy.reservation import Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.life import announce, lives_beside, refuse_overtaken, settle

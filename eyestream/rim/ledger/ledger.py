@@ -11,7 +11,7 @@ release. A block is one chunk, so a crash wastes at most one chunk a stream; wha
 the kernel may have dropped the pages (PostgreSQL's "fsyncgate", 2018). So does an interruption in the middle of a call.
 
 **Withheld slots** are written but not waited for: losing one makes the window move later, never earlier
-(`eyestream.privacy.accountant`).
+(`eyestream.core.accountant`).
 
 **Size.** 64 bytes a chunk, after a snapshot of all accounts. When the records are many, the ledger is rewritten: a new
 snapshot and no records, put into place by one `rename` (`eyestream.rim.ledger.file`). That is done on opening and when
@@ -19,7 +19,7 @@ the records have become too many since; a rewriting that cannot be prepared leav
 the log. A ledger of format 2 is rewritten on opening or not used.
 
 **Clock.** A day is opened once, and what was spent on it is kept while the host's clock may come back to it
-(`eyestream.privacy.days`). Days are opened no faster than time passes (`eyestream.rim.ledger.pace`); what the clock
+(`eyestream.core.days`). Days are opened no faster than time passes (`eyestream.rim.ledger.pace`); what the clock
 calls a further day then counts for the day before. So a clock that is ahead for a moment costs that moment, and whoever
 sets the clock at will gets at most `SPARE_DAYS` ceilings of a day in each life of the ledger, and one for each day that
 passes. What was open when the life began may have something left too. `Ledger.begin_day_at` is the way back for a
@@ -36,10 +36,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.meter import Odometer
+from eyestream.core.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.errors import ConfigError, LedgerError
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.meter import Odometer
-from eyestream.privacy.reservation import NO_SLOT, Granted, Request, RowMark, Withheld
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.checksum import Header

@@ -10,9 +10,9 @@ one that can be read: more than 0.1.0 itself counted.
 import struct
 from collections.abc import Callable
 
+from eyestream.core.accountant import Account, Announcement
+from eyestream.core.charge import DELTA_UNITS, MOST_UNITS
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import Account, Announcement
-from eyestream.privacy.charge import DELTA_UNITS, MOST_UNITS
 from eyestream.rim.ledger.checksum import RECORD_BYTES, Checksum, Source, Tail
 from eyestream.streams import StreamKey
 

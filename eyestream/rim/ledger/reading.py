@@ -6,8 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from eyestream.privacy.days import Days
-from eyestream.privacy.meter import Odometer
+from eyestream.core.days import Days
+from eyestream.core.meter import Odometer
 from eyestream.rim.ledger.book import read_book
 from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.file import create_file, read_pieces

@@ -21,7 +21,7 @@ reader refuses a kind that it does not know.
 import struct
 from typing import NamedTuple
 
-from eyestream.privacy.stream_account import Announcement
+from eyestream.core.stream_account import Announcement
 from eyestream.rim.ledger.checksum import BODY_BYTES
 from eyestream.streams import StreamKey
 

@@ -1,8 +1,8 @@
 """The snapshot after a ledger's header: all accounts at one moment. Pure.
 
 Lines of JSON in UTF-8, so that an auditor can read them without this program; amounts are integers in the units of
-`eyestream.privacy.charge`, of any size. The first line is the last day up to which the ledger has opened all; where it
-has opened days ahead of that one (`eyestream.privacy.days`), these follow in one object, with what was spent on days
+`eyestream.core.charge`, of any size. The first line is the last day up to which the ledger has opened all; where it
+has opened days ahead of that one (`eyestream.core.days`), these follow in one object, with what was spent on days
 that may come again. Each further line is one device: its
 name, its account (`AccountState`, tuples in the order of their fields), what is known of its streams beside their sums,
 and whether it was moved (`eyestream.rim.ledger.device_export`). The streams are numbered from 0 in the order in which
@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from eyestream.core.accountant import AccountState
+from eyestream.core.days import Days
+from eyestream.core.meter import OtherDays
 from eyestream.errors import LedgerError
-from eyestream.privacy.accountant import AccountState
-from eyestream.privacy.days import Days
-from eyestream.privacy.meter import OtherDays
 
 __all__ = [
     "DeviceExport",

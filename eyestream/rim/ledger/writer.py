@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from eyestream.core.charge import Charge
+from eyestream.core.reservation import Request
+from eyestream.core.stream_account import Announcement
 from eyestream.errors import LedgerError
-from eyestream.privacy.charge import Charge
-from eyestream.privacy.reservation import Request
-from eyestream.privacy.stream_account import Announcement
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book, LedgerStream, no_collection, read_book
 from eyestream.rim.ledger.checksum import VERSION

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from eyestream.core.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, charge_of
+from eyestream.core.mechanism import Mechanism
 from eyestream.errors import ConfigError
-from eyestream.privacy.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, charge_of
-from eyestream.privacy.mechanism import Mechanism
 from eyestream.problems import Problems
 from eyestream.rim.config import (
     BudgetSettings,

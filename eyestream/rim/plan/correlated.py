@@ -4,12 +4,12 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from eyestream.correlation.published import session_claim
+from eyestream.claims.correlation.published import session_claim
+from eyestream.claims.facts import Correlated
+from eyestream.core.building import building
+from eyestream.core.charge import EPSILON_UNITS, Ceilings, charges_of
+from eyestream.core.mechanism import Mechanism
 from eyestream.errors import ConfigError
-from eyestream.privacy.building import building
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, charges_of
-from eyestream.privacy.claims.facts import Correlated
-from eyestream.privacy.mechanism import Mechanism
 from eyestream.rim.config import StreamSettings
 from eyestream.rim.files.processes import load_process
 from eyestream.streams import StreamSpec

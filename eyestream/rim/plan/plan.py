@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.charge import EPSILON_UNITS, Ceilings, ceiling_units, charge_of
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.noise import Noise, SecureNoise
-from eyestream.privacy.scopes import Beside, Deployment
+from eyestream.core.charge import EPSILON_UNITS, Ceilings, ceiling_units, charge_of
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.noise import Noise, SecureNoise
+from eyestream.core.scopes import Beside, Deployment
 from eyestream.problems import Problems
 from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
 from eyestream.rim.config.purposes import within_window

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eyestream.core.calibration import Calibration
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.entry import referred
+from eyestream.core.mechanisms.registry import entry_of, live
+from eyestream.core.noise import Noise
+from eyestream.core.purposes import PURPOSES, chunk_price
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.gaze.entry import SHIPPED, USUAL, FrontEndEntry
-from eyestream.privacy.calibration import Calibration
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.mechanisms.entry import referred
-from eyestream.privacy.mechanisms.registry import entry_of, live
-from eyestream.privacy.noise import Noise
-from eyestream.privacy.purposes import PURPOSES, chunk_price
 from eyestream.problems import Problems
 from eyestream.rim.config import PrivacySettings, Settings, StreamSettings
 from eyestream.rim.elsewhere import front_end_named, mechanism_named
@@ -22,7 +22,7 @@ from eyestream.rim.sources.registry import NamedSource
 from eyestream.streams import StreamSpec
 
 if TYPE_CHECKING:
-    from eyestream.privacy.claims.facts import Correlated
+    from eyestream.claims.facts import Correlated
 
 __all__ = ["alone", "calibration_of", "fitting", "makers_of", "parts_of", "spec_of"]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from eyestream.chunking.settings import DeviceSettings
+from eyestream.core.charge import Charge, charges_of
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.scopes import Deployment
 from eyestream.gaze.entry import FrontEndEntry
-from eyestream.privacy.charge import Charge, charges_of
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.scopes import Deployment
 from eyestream.rim.config import SidecarSettings, StreamSettings
 from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.plan.words import (
@@ -26,9 +26,9 @@ from eyestream.streams import FrontEndMark, StreamSpec
 from eyestream.wire.messages import Meta
 
 if TYPE_CHECKING:
+    from eyestream.claims.facts import Correlated
+    from eyestream.claims.guarantee import Guarantee
     from eyestream.gaze.profile import Profile
-    from eyestream.privacy.claims.facts import Correlated
-    from eyestream.privacy.guarantee import Guarantee
 
 __all__ = ["Parts", "RowMakers", "StreamPlan", "rows_apart"]
 
@@ -160,7 +160,7 @@ class StreamPlan:
     @cached_property
     def guarantee(self) -> "Guarantee":
         """The guarantee; raises ConfigError as `claim`."""
-        from eyestream.privacy.guarantee import guarantee_of  # noqa: PLC0415  its words are for who asks
+        from eyestream.claims.guarantee import guarantee_of  # noqa: PLC0415  its words are for who asks
         from eyestream.rim.plan.summary import in_short  # noqa: PLC0415
 
         made = guarantee_of(self.mechanism, self.deployment, self.claim)

@@ -8,9 +8,9 @@ that was not measured.
 from collections.abc import Mapping
 from typing import Any
 
-from eyestream.privacy.charge import EPSILON_UNITS
-from eyestream.privacy.purposes import measured
-from eyestream.privacy.scopes import duration, scopes_of
+from eyestream.core.charge import EPSILON_UNITS
+from eyestream.core.purposes import measured
+from eyestream.core.scopes import duration, scopes_of
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan.stream import StreamPlan
 

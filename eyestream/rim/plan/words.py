@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.purposes import PURPOSES, words
-from eyestream.privacy.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
+from eyestream.core.charge import Ceilings
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.purposes import PURPOSES, words
+from eyestream.core.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, SidecarSettings
 from eyestream.rim.config.fleet import FleetSettings, log_of
 
 if TYPE_CHECKING:
-    from eyestream.privacy.claims.facts import SessionBorders, Standing
+    from eyestream.claims.facts import SessionBorders, Standing
 
 __all__ = [
     "borders_of",
@@ -35,16 +35,16 @@ def borders_of(answers: bool | None) -> "SessionBorders | None":
     """What decides the borders of sessions of live gaze; `answers` as in `RowMakers`."""
     if answers is None:
         return None
+    from eyestream.claims.facts import SessionBorders  # noqa: PLC0415
     from eyestream.gaze.clock_map import LEAST, PERIOD_S  # noqa: PLC0415  for who has gaze
     from eyestream.gaze.live import SILENCE_S  # noqa: PLC0415
-    from eyestream.privacy.claims.facts import SessionBorders  # noqa: PLC0415
 
     return SessionBorders(PERIOD_S, LEAST, SILENCE_S, answers)
 
 
 def standing_of(sidecar: SidecarSettings, fleet: FleetSettings | None) -> "Standing":
     """What is trusted, by where the ledger is and which log carries the rows."""
-    from eyestream.privacy.claims.facts import Standing  # noqa: PLC0415  for who asks
+    from eyestream.claims.facts import Standing  # noqa: PLC0415  for who asks
 
     if fleet is not None:
         entry = log_of(fleet)

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from eyestream.privacy.meter import Odometer
+from eyestream.core.meter import Odometer
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan import Plan

@@ -17,9 +17,9 @@ from itertools import islice
 
 import msgspec
 
-from eyestream.privacy.meter import Odometer
-from eyestream.privacy.remaining import Left, left_of
-from eyestream.release.stream import Condition
+from eyestream.core.meter import Odometer
+from eyestream.core.release.stream import Condition
+from eyestream.core.remaining import Left, left_of
 from eyestream.rim.plan import Plan
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import MAX_U64, Budget, CeilingName, Status, encode_budget, encode_status
@@ -27,7 +27,7 @@ from eyestream.wire.topics import budget_topic, sidecar_status_topic, status_top
 
 __all__ = ["LAST_WILL", "BudgetBoard", "StatusBoard", "log_condition"]
 
-_LOG = logging.getLogger("eyestream.release")
+_LOG = logging.getLogger("eyestream.core.release")
 
 _READY = Status("online", "ready")
 _RAW_LINK = Status("degraded", "raw_link")

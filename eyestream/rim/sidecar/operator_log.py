@@ -27,9 +27,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.privacy.remaining import Left
-from eyestream.privacy.scopes import duration
-from eyestream.release.doubt import DOUBTS, RowDoubts
+from eyestream.core.release.doubt import DOUBTS, RowDoubts
+from eyestream.core.remaining import Left
+from eyestream.core.scopes import duration
 from eyestream.rim.plan import Plan
 from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.pipeline import Pipeline

@@ -1,6 +1,6 @@
 """From raw messages to released payloads, for all streams of one sidecar: everything but the links.
 
-A thin driver of `eyestream.release`: it decodes, asks the ledger in a thread, and hands payloads on. The order of
+A thin driver of `eyestream.core.release`: it decodes, asks the ledger in a thread, and hands payloads on. The order of
 effects is decided there, stream by stream; nothing waits for the disk but what is asked of it.
 """
 
@@ -14,13 +14,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.chunking.session import Counters as RowCounters
-from eyestream.chunking.settings import DeviceSettings
+from eyestream.core.chunking.session import Counters as RowCounters
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.meter import Odometer
+from eyestream.core.release.ports import Mechanism
+from eyestream.core.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
+from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.errors import LedgerError, PayloadError
-from eyestream.privacy.meter import Odometer
-from eyestream.privacy.reservation import Granted, Request, Withheld
-from eyestream.release.ports import Mechanism
-from eyestream.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.boards import log_condition
 from eyestream.rim.sidecar.moments import DISK_S
@@ -32,7 +32,7 @@ from eyestream.wire.topics import private_topic, raw_topic
 
 __all__ = ["Arrival", "Counters", "Pipeline", "RowArrival"]
 
-_LOG = logging.getLogger("eyestream.release")
+_LOG = logging.getLogger("eyestream.core.release")
 
 
 @dataclass(frozen=True, slots=True)

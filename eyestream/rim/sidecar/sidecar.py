@@ -13,8 +13,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 
+from eyestream.core.remaining import Left
 from eyestream.errors import ConfigError
-from eyestream.privacy.remaining import Left
 from eyestream.rim.ledger.identity import client_id
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink

@@ -11,11 +11,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from eyestream.privacy.meter import Odometer
-from eyestream.privacy.remaining import without
-from eyestream.privacy.reservation import Granted, Request, Withheld
-from eyestream.release.ports import Ledger
-from eyestream.release.stream import ChunkCounters
+from eyestream.core.meter import Odometer
+from eyestream.core.release.ports import Ledger
+from eyestream.core.release.stream import ChunkCounters
+from eyestream.core.remaining import without
+from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.streams import StreamKey
 
 __all__ = ["Spending", "SpendingLedger"]

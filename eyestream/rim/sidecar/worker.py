@@ -5,7 +5,7 @@ import contextlib
 import math
 from collections.abc import Iterable, Iterator
 
-from eyestream.chunking.settings import DeviceSettings
+from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.rim.buffer import FairQueue
 from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.refusals import Refusals

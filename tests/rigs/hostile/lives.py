@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
 
+from eyestream.core.charge import Ceilings
 from eyestream.errors import PayloadError
-from eyestream.privacy.charge import Ceilings
 from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.wire.messages import MAX_U64, REASONS, RawRows, decode_raw
 from tests.rigs.hostile.corpus import FEATURES, SCHEMA

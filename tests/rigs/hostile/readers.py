@@ -6,9 +6,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from eyestream.core.charge import Ceilings
+from eyestream.core.reservation import Request
 from eyestream.errors import ConfigError, LedgerError, LinkError, PayloadError
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.reservation import Request
 from eyestream.rim import config
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
@@ -16,7 +16,6 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.mqtt.carrier import MOST_HELD
 from eyestream.rim.mqtt.messages import Message
 from eyestream.streams import StreamKey
-from eyestream.testing.clocks import until
 from eyestream.wire.messages import (
     decode_budget,
     decode_meta,
@@ -27,6 +26,7 @@ from eyestream.wire.messages import (
     encode_private,
     encode_status,
 )
+from eyestream_lab.testing.clocks import until
 from tests.rigs.clients import WELCOME, at_a_pipe
 from tests.rigs.hostile.corpus import CHECKOUT
 from tests.rigs.world import CHARGE

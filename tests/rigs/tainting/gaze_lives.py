@@ -16,9 +16,9 @@ import numpy as np
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
-from eyestream.testing.gaze_lives import FakeTracker, TrackerClock
 from eyestream.wire.messages import encode_gaze
 from eyestream.wire.topics import gaze_topic, private_topic
+from eyestream_lab.testing.gaze_lives import FakeTracker, TrackerClock
 from tests.rigs.core import FakeCapture, datum
 from tests.rigs.lsl import FakeOutlet
 from tests.rigs.neon import FakeNeon, payload_of

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import eyestream
-from eyestream.lab.mechanisms.words import synthetic_words
-from eyestream.privacy.calibration import Calibration
+from eyestream.core.calibration import Calibration
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream_lab.mechanisms.words import synthetic_words
 from tests.rigs.tainting.canary import Canary
 from tests.rigs.tainting.capture import Process, Proxy
 from tests.rigs.tainting.tracker import Tracker, hostile

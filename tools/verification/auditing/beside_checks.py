@@ -14,11 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.chunking.settings import Release
-from eyestream.offline.datasets.privatize import privatize
-from eyestream.privacy.calibration import recording_hash
-from eyestream.privacy.mechanisms import build
-from eyestream.release.stream import Outcome, StreamRelease
+from eyestream.core.calibration import recording_hash
+from eyestream.core.chunking.settings import Release
+from eyestream.core.mechanisms import build
+from eyestream.core.release.stream import Outcome, StreamRelease
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files import recordings
 from eyestream.rim.files.profiles import load_profile
@@ -30,6 +29,7 @@ from eyestream.rim.sources.gaze import GazeFeeder, Place
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
 from eyestream.wire.status import decode_status
+from eyestream_lab.recorded.privatize import privatize
 from tests.rigs.calibrations import synthetic
 from tests.rigs.logs import silence
 from tests.rigs.memory_ledger import MemoryLedger

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.charge import Ceilings
-from eyestream.release.stream import StreamRelease
+from eyestream.core.charge import Ceilings
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.release.stream import StreamRelease
 from eyestream.rim.plan import resolved
 from eyestream.wire.messages import RawRows
 from tests.rigs.given import Given, Stretch, reached

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.claims.guarantee import guarantee_of
+from eyestream.core.charge import Ceilings
+from eyestream.core.mechanisms import build
+from eyestream.core.noise import SecureNoise
+from eyestream.core.noise.laws import LaplaceLaw, Law
+from eyestream.core.scopes import Deployment
 from eyestream.errors import ConfigError
-from eyestream.privacy.charge import Ceilings
-from eyestream.privacy.guarantee import guarantee_of
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.noise.laws import LaplaceLaw, Law
-from eyestream.privacy.scopes import Deployment
 from eyestream.rim.files import calibrations
 from eyestream.streams import StreamSpec
-from eyestream.testing.noise import SeededNoise
+from eyestream_lab.testing.noise import SeededNoise
 from tests.rigs.calibrations import synthetic, synthetic_joint
 from tools.verification.auditing.findings import Finding, Part, first_failure
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from eyestream.privacy.reservation import RowMark
+from eyestream.core.reservation import RowMark
 from tests.rigs.seams import original
 from tools.verification.auditing.planting import Patch, fault
 

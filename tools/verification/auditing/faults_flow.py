@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.privacy.charge import bounds, faded, level_of
-from eyestream.privacy.claims.kinds import Loss
-from eyestream.privacy.reservation import Granted
-from eyestream.release.effects import Release
-from eyestream.release.stream import Outcome
+from eyestream.core.charge import bounds, faded, level_of
+from eyestream.core.kinds import Loss
+from eyestream.core.release.effects import Release
+from eyestream.core.release.stream import Outcome
+from eyestream.core.reservation import Granted
 from tests.rigs.seams import original
 from tools.verification.auditing.planting import Patch, fault
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eyestream.privacy.kaleido.mechanism import _STEPS_PER_DEG, PARTS
+from eyestream_lab.kaleido.mechanism import _STEPS_PER_DEG, PARTS
 from tests.rigs.seams import original
 from tools.verification.auditing.planting import Patch, fault
 

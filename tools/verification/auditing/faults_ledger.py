@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+from eyestream.core import charge
+from eyestream.core.accountant import Account
 from eyestream.errors import LedgerError
-from eyestream.privacy import charge
-from eyestream.privacy.accountant import Account
 from eyestream.rim.ledger.reading import create_ledger
 from tests.rigs.seams import original
 from tools.verification.auditing.planting import Patch, fault

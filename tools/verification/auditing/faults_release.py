@@ -12,9 +12,9 @@ from unittest import mock
 
 import numpy as np
 
-from eyestream.privacy.additive import transforms
-from eyestream.spectrum import difference
-from eyestream.testing.noise import ZeroNoise
+from eyestream.core.additive import transforms
+from eyestream.core.spectrum import difference
+from eyestream_lab.testing.noise import ZeroNoise
 from tests.rigs.seams import original, replaced
 from tools.verification.auditing.planting import Patch, fault
 

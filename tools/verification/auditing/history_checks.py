@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.lab.mechanisms.words import synthetic_words
-from eyestream.privacy.charge import Ceilings, charge_units
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.meter import Odometer
-from eyestream.release.stream import StreamRelease
-from eyestream.testing.noise import FixedNoise
+from eyestream.core.charge import Ceilings, charge_units
+from eyestream.core.mechanisms import build
+from eyestream.core.meter import Odometer
+from eyestream.core.release.stream import StreamRelease
 from eyestream.wire.messages import RawRows, decode_private
+from eyestream_lab.mechanisms.words import synthetic_words
+from eyestream_lab.testing.noise import FixedNoise
 from tests.rigs import rig
 from tests.rigs.memory_ledger import MemoryLedger
 from tools.verification.auditing.findings import Finding, first_failure

@@ -5,14 +5,14 @@ import math
 
 import numpy as np
 
-from eyestream.lab.mechanisms.additive import Array, worst_signal
-from eyestream.privacy.additive.core import AdditiveStep
-from eyestream.privacy.frame import Page
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import Noise
-from eyestream.spectrum import coordinate_weights, integrate, most_coefficients
-from eyestream.testing.noise import ZeroNoise
+from eyestream.core.additive.core import AdditiveStep
+from eyestream.core.frame import Page
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
+from eyestream.core.noise import Noise
+from eyestream.core.spectrum import coordinate_weights, integrate, most_coefficients
+from eyestream_lab.mechanisms.additive import Array, worst_signal
+from eyestream_lab.testing.noise import ZeroNoise
 from tests.rigs.calibrations import synthetic
 
 __all__ = ["Subject", "additive_step", "admitted", "hostile_chunks", "subjects"]

@@ -14,11 +14,11 @@ from fractions import Fraction
 from pathlib import Path
 from unittest import mock
 
+from eyestream.core import charge
+from eyestream.core.accountant import Account, Request
+from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.reservation import Granted
 from eyestream.errors import LedgerError
-from eyestream.privacy import charge
-from eyestream.privacy.accountant import Account, Request
-from eyestream.privacy.charge import Ceilings, Charge
-from eyestream.privacy.reservation import Granted
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.pace import SPARE_DAYS
 from eyestream.rim.ledger.reading import create_ledger, read_ledger

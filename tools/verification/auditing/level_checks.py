@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.privacy.anchor import Anchor
-from eyestream.privacy.charge import LEVELS, Ceilings, bounds, charge_units
-from eyestream.privacy.mechanism import Mechanism
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.meter import Odometer
-from eyestream.privacy.noise import SecureNoise
-from eyestream.release.stream import StreamRelease
+from eyestream.core.anchor import Anchor
+from eyestream.core.charge import LEVELS, Ceilings, bounds, charge_units
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
+from eyestream.core.meter import Odometer
+from eyestream.core.noise import SecureNoise
+from eyestream.core.release.stream import StreamRelease
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
 from tests.rigs import rig

@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.lab.audit.estimate import lower_epsilon
-from eyestream.lab.audit.trials import Array, synthetic
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise import SecureNoise
-from eyestream.privacy.noise import bits as words_module
-from eyestream.privacy.noise.bits import SystemBits
-from eyestream.privacy.noise.laws import DIGIT_DEVIATION, LaplaceLaw, Law
-from eyestream.privacy.noise.response import ResponseLaw
+from eyestream.core.mechanisms import build
+from eyestream.core.noise import SecureNoise
+from eyestream.core.noise import bits as words_module
+from eyestream.core.noise.bits import SystemBits
+from eyestream.core.noise.laws import DIGIT_DEVIATION, LaplaceLaw, Law
+from eyestream.core.noise.response import ResponseLaw
 from eyestream.rim.config import Settings
+from eyestream_lab.audit.estimate import lower_epsilon
+from eyestream_lab.audit.trials import Array, synthetic
 from tools.verification.auditing.findings import Finding, Part, first_failure
 
 __all__ = ["entropy", "sampler"]
@@ -189,7 +189,7 @@ def _no_seed() -> Part:
     told = []
     for path in sources:
         text = path.read_text(encoding="utf-8")
-        apart = path.parent.name == "sources" and "eyestream.privacy" not in text and "default_rng" not in text
+        apart = path.parent.name == "sources" and "eyestream.core" not in text and "default_rng" not in text
         found = [word for word in ("os.environ", "getenv", "default_rng") if word in text]
         if "default_rng" in found and _makes_calibrations(path, root):
             found.remove("default_rng")

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import eyestream
-from eyestream.lab.mechanisms.additive import Array, worst_signal
-from eyestream.lab.mechanisms.klt import synthetic_joint
-from eyestream.privacy.calibration import JointTables
-from eyestream.privacy.mechanism import Mechanism, Session
-from eyestream.privacy.mechanisms import build
-from eyestream.privacy.noise.laws import LaplaceLaw, Law
-from eyestream.privacy.noise.response import ResponseLaw
+from eyestream.core.calibration import JointTables
+from eyestream.core.mechanism import Mechanism, Session
+from eyestream.core.mechanisms import build
+from eyestream.core.noise.laws import LaplaceLaw, Law
+from eyestream.core.noise.response import ResponseLaw
+from eyestream.core.spectrum import integrate
 from eyestream.rim.files import calibrations
-from eyestream.spectrum import integrate
-from eyestream.testing.noise import FixedNoise, ZeroNoise
+from eyestream_lab.mechanisms.additive import Array, worst_signal
+from eyestream_lab.mechanisms.klt import synthetic_joint
+from eyestream_lab.testing.noise import FixedNoise, ZeroNoise
 from tools.verification.auditing.findings import Finding, Part, first_failure
 from tools.verification.auditing.hostile import Subject, additive_step, admitted, subjects
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from eyestream.chunking.settings import DeviceSettings
-from eyestream.privacy.charge import Ceilings, Charge
+from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.chunking.settings import DeviceSettings
 from tests.rigs import rig
 from tests.rigs.calibrations import synthetic
 from tests.rigs.payloads import tagged

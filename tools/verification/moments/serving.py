@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from eyestream.privacy.mechanisms import build
+from eyestream.core.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import Plan, load, resolved
@@ -26,8 +26,8 @@ from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.operator_log import OperatorLog
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources import registry
-from eyestream.testing.clocks import until
 from eyestream.wire.topics import private_topic
+from eyestream_lab.testing.clocks import until
 from tests.rigs.sidecar import at_work, opened, settings_for
 
 __all__ = ["Served"]

@@ -1,0 +1,275 @@
+"""A published class of processes, and what a session tells about one chunk for a real mechanism: epsilon' as claimed.
+
+Class. About a level of the person's own, which the adversary may know, chunks follow a stationary Gaussian
+autoregressive process of order one: x_{t+1} - m = a (x_t - m) + w_t with one |a| <= a_max for all values of the chunk,
+w_t independent of the past and of any covariance. a_max = exp(-seconds / tau), seconds from one chunk to the next and
+tau the time constant of the class. Such a process run backward is the same process. For mechanisms that add noise, x
+is the whole chunk, and the two contents that are compared lie in the calibration's ball. For `klt`, x are the scores of
+the chunk, with a time constant of their own, and each uncorrelated one lies within `range_sd` standard deviations of
+the level. Rows are complete: a rule for missing values could move two chunks apart.
+
+Mechanisms that add noise (LPA, CFPA, DCFPA), whatever k and n and however many features. Run two sessions from x and x'
+with the same w. Their chunks s later differ by a^s (x - x') exactly, in every row. Clamping moves no two values apart,
+and so no two chunks in the Euclidean norm; the projection onto a Euclidean ball moves no two points apart, that onto a
+taxicab ball by scaling at most to twice their distance. (It does: (1, 0) and (1, 0.5) become (1, 0) and (2/3, 1/3).)
+The loss of Laplace noise grows in proportion to the distance, by Cauchy-Schwarz as in the proof of epsilon, and
+snapping to the grid adds at most one step a coordinate. So the chunk s away loses at most
+
+    mean over features of min(m, c a^s) epsilon + g,   m = 1, c = 1 for CFPA, 2 for LPA, g = rates, deviations.
+
+DCFPA's ball is one of differences D x, the first row and each row less the one before. Clamping works on rows, and
+makes a jagged difference of a smooth one where every second row lies beyond the range. Let v = x - x', |D v| <= 2 r,
+and let both contents lie in the range too, of width b: |v_i| <= b. The clamped difference is a^s t_i v_i with some t_i
+in [0, 1]. Two neighbours of one sign then differ by a^s max(|v_i|, |v_i-1|) at most, two of opposite signs by
+a^s |v_i - v_i-1|. With max(p, q)^2 = (p^2 + q^2) / 2 + |p - q| |p + q| / 2 and Cauchy-Schwarz the squares add up to at
+most a^2s (|v|^2 + |v| |D v| + |D v|^2), and |v| <= |D v| / s_min, s_min = 2 sin(pi / (4n + 2)) the smallest singular
+value of D; they also add up to at most a^2s (n b^2 + |D v|^2). So c^2 = 1 + min(1/s_min^2 + 1/s_min, n (b / 2r)^2),
+for each feature by itself: each has the same share of epsilon, and loses no more than that. With k = 1 what is released
+is the last row: differences add up to it. Less its centre and times the projection's factor it lies between lo and hi,
+less the centre. So no two chunks lose more than m = b / (2r sqrt(n)) of the share, at the chunk itself too.
+
+Then the likelihoods of all outputs differ by no more than e to the sum of it, for every w and hence on average.
+
+`klt`. However close two chunks are, a border of the quantiser may lie between them, so coupling alone costs epsilon a
+chunk for ever. `normal_scores` bounds what later chunks tell of two scores that are 2 range_sd sqrt(d) standard
+deviations apart, for d scores. Which codes are used depends on released values alone, and given all outputs they are
+fixed. A smaller |a| gives less: both the coupled distance and the shift grow with |a|.
+
+Where one chunk in G is released and the others are withheld, the secret may also be one of those. Then the nearest
+releases on both sides lie j and G - j chunks away, nearer than to a released one, and the claim is the largest of all.
+
+Where a session comes in several files, a file may end in the middle of a chunk, and the next one may begin right after
+it. At such a *cut* the next release is nearer to the one before than D seconds, the distance everywhere else. Leave the
+first release after each of c cuts out. The k-th of the others on a side has k gaps of D or more between it and the
+secret, and is as far away as without cuts, or further. And each that was left out loses at most epsilon, whatever its
+chunk is. So cuts add c epsilon at most.
+
+A second of gaze. It enters some successive chunks, at epsilon each. The class says that two contents of it shift the
+means of these chunks, by no more than the range, and nothing else: then the last of them runs on from two places that
+far apart with the same innovations, the first one backward likewise, and each side adds what it adds for a chunk.
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from itertools import pairwise
+from typing import Protocol
+
+from eyestream.claims.facts import Correlated
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms.entry import referred
+from eyestream.core.mechanisms.registry import entry_of
+from eyestream.errors import ConfigError
+
+__all__ = ["OUTWARD", "PublishedClass", "Telling", "session_claim", "side", "telling_of"]
+
+OUTWARD = 1 + 2.0**-40
+"""What a bound is multiplied by, so that rounding makes no bound smaller."""
+
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING, traps=[])
+_BLOCKS = 16
+
+
+@dataclass(frozen=True)
+class PublishedClass:
+    """Gaussian autoregressive chunks about a level, with margins.
+
+    Attributes
+    ----------
+    name : by which configurations and claims call it.
+    time_constant_s, score_time_constant_s : tau of the values, and of the scores of `klt`; margins are part of it.
+    range_sd : how far from the level a score may lie, in standard deviations.
+    about : corpus, number of people, and how the margins were found; a sentence.
+
+    Raises
+    ------
+    ConfigError
+        unless all figures are positive and finite.
+    """
+
+    name: str
+    time_constant_s: float
+    score_time_constant_s: float
+    range_sd: float
+    about: str
+
+    def __post_init__(self) -> None:
+        for field in ("time_constant_s", "score_time_constant_s", "range_sd"):
+            value = getattr(self, field)
+            if not (math.isfinite(value) and value > 0):
+                raise ConfigError(f"class {self.name!r}: {field} must be positive and finite, not {value}")
+
+
+class Telling(Protocol):
+    """What the releases of a mechanism tell of one another; its `Entry` names one.
+
+    Attributes
+    ----------
+    saturates : whether far chunks tell hardly more, so that both sides may count as if they had all chunks.
+    """
+
+    @property
+    def saturates(self) -> bool:
+        """As above."""
+        ...
+
+    def time_constant_s(self, process: PublishedClass) -> float:
+        """tau of what the mechanism releases, in seconds."""
+        ...
+
+    def within(self, process: PublishedClass) -> str:
+        """The range that the two compared contents lie in, in words."""
+        ...
+
+    def side(
+        self, mechanism: Mechanism, process: PublishedClass, most: float, chunks: int, *, first: int, every: int
+    ) -> float:
+        """What `chunks` chunks on one side of the secret one tell, in nats; `most` is a_max, the rest as in `side`."""
+        ...
+
+
+def telling_of(mechanism: Mechanism) -> Telling:
+    """What is known of a mechanism's releases.
+
+    Raises
+    ------
+    ConfigError
+        when nothing is known: a class of processes then bounds nothing.
+    """
+    known: Telling | None = referred(entry_of(mechanism.name).correlation)
+    if known is None:
+        raise ConfigError(
+            f"no class of processes bounds what releases of {mechanism.name} tell of one another: "
+            "leave the class out, and only the plain sum holds"
+        )
+    return known
+
+
+def _most(known: Telling, process: PublishedClass, seconds: float) -> float:
+    """a_max from one chunk to the next, which begins `seconds` later."""
+    return math.exp(-seconds / known.time_constant_s(process))
+
+
+def side(
+    mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int, *, first: int = 1, every: int = 1
+) -> float:
+    """What `chunks` chunks on one side of the secret one tell, in nats; infinite where a baseline is taken off.
+
+    Parameters
+    ----------
+    mechanism
+        That releases them.
+    process
+        The class.
+    seconds
+        From one chunk to the next.
+    chunks
+        N, how many are released on that side.
+    first, every
+        The nearest of them lies `first` chunks away, and each `every` chunks after the one before.
+
+    Raises
+    ------
+    ConfigError
+        As `telling_of`.
+    """
+    if mechanism.calibration.takes_off is not None:  # what is taken off enters every release
+        return math.inf
+    known = telling_of(mechanism)
+    return known.side(mechanism, process, _most(known, process, seconds), chunks, first=first, every=every)
+
+
+def session_claim(
+    mechanism: Mechanism,
+    process: PublishedClass,
+    seconds: float,
+    *,
+    chunks: int,
+    touched: int | None,
+    every: int = 1,
+    cuts: int = 0,
+) -> Correlated:
+    """epsilon' of one chunk, and of one second of gaze, for a session of at most `chunks` chunks.
+
+    Parameters
+    ----------
+    mechanism, process, seconds
+        As for `side`.
+    chunks
+        T, of the whole session: those that are released.
+    every
+        One chunk in so many is released. One that is not lies between two that are, and is claimed too.
+    cuts
+        Places where the next release may lie nearer than else: between files that do not end with a whole chunk.
+    touched
+        How many chunks a second of gaze enters; None: it is not known. Then nothing is claimed of a second, nor where
+        chunks are withheld or files are cut: it may enter more of them, or ones that lie nearer to the next release.
+
+    Exponentials and logarithms differ between machines in their last bits. So what is claimed is rounded up to six
+    digits: two machines claim the same.
+
+    Raises
+    ------
+    ConfigError
+        when there is no chunk, or as `telling_of`.
+    """
+    known = telling_of(mechanism)
+    if chunks < 1:
+        raise ConfigError(f"chunks: a session has at least one, not {chunks}")
+    epsilon = float(mechanism.loss.epsilon)
+    plain = chunks * epsilon
+
+    def told(inside: int) -> float:
+        most = max(inside * epsilon + around, between) + cuts * epsilon
+        return min(plain, _rounded_up(most * OUTWARD))
+
+    around = _both_sides(mechanism, process, seconds, chunks - 1, every)
+    between = max(
+        (_between(mechanism, process, seconds, chunks, apart=j, every=every) for j in range(1, every)), default=0.0
+    )
+    return Correlated(
+        name=process.name,
+        about=process.about,
+        most=_rounded_up(_most(known, process, seconds)),
+        time_constant_s=known.time_constant_s(process),
+        within=known.within(process),
+        chunks=chunks,
+        plain=plain,
+        chunk=told(1),
+        second=None if touched is None or every > 1 or cuts else told(min(touched, chunks)),
+    )
+
+
+def _rounded_up(figure: float) -> float:
+    return float(_SIX_DIGITS.create_decimal(figure))
+
+
+def _between(
+    mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int, *, apart: int, every: int
+) -> float:
+    """How much the releases on both sides reveal about a withheld chunk, `apart` chunks after a released one."""
+
+    def told(before: int, behind: int) -> float:
+        near = side(mechanism, process, seconds, before, first=apart, every=every)
+        return near + side(mechanism, process, seconds, behind, first=every - apart, every=every)
+
+    if telling_of(mechanism).saturates:
+        return told(chunks, chunks)
+    return max(told(high, chunks - low) for low, high in _blocks(chunks))
+
+
+def _both_sides(mechanism: Mechanism, process: PublishedClass, seconds: float, others: int, every: int) -> float:
+    """The largest sum over where the secret chunk may lie among `others` more; a side grows with its chunks."""
+
+    def told(chunks: int) -> float:
+        return side(mechanism, process, seconds, chunks, first=every, every=every)
+
+    if telling_of(mechanism).saturates:  # long sessions tell no more than half as long ones: not worth the time
+        return min(2 * told(others), others * float(mechanism.loss.epsilon))
+    return max(told(high) + told(others - low) for low, high in _blocks(others))
+
+
+def _blocks(chunks: int) -> list[tuple[int, int]]:
+    """Up to half of `chunks`, from and to: how many of them may lie on the shorter side."""
+    borders = sorted({chunks * i // (2 * _BLOCKS) for i in range(_BLOCKS + 1)})
+    return list(pairwise(borders)) or [(0, 0)]

@@ -1,0 +1,327 @@
+"""What one device has spent over all its streams, and whether it may spend more: exact integers, no clock, no file.
+
+Beneath the device are its wearers, with ceilings of their own: `eyestream.core.wearers` says what these mean.
+
+Slots and windows
+-----------------
+Every chunk of a device that falls due takes one *slot*, released or withheld (cost 0). The slots of all its streams
+form one sequence, in the order of reservation, across sessions and restarts. A chunk is released only when it and the w
+- 1 slots before it, of whatever stream, sum to at most the ceiling E; as each slot is checked when it is taken, and
+costs are not negative, no w consecutive slots ever sum above E. Session numbers, chunk indices and the clock play no
+part. Each stream has a sequence of its own slots beneath, with a window and ceilings of its own where they are set.
+
+A chunk of which nothing is ever released by itself, as those of a session's baseline, is such a slot of cost 0 from
+the beginning (`eyestream.core.anchor`).
+
+*Forgetting a withheld slot is safe.* Take a slot of cost 0 away from the sequence: any w consecutive slots of the true
+sequence lie among at most w consecutive ones of what is left, with the same sum. So a withheld slot need not be
+durable. The slots of one stream are what is left when those of the others are taken away; their costs are not 0, so a
+window of the device says nothing about w consecutive slots *of one stream*: where that is wanted, the stream needs a
+window of its own.
+
+*Merging two neighbouring slots, costs added, is safe* for the same reason. A slot that never fell due would not be
+safe: it moves the window on.
+
+Other sums
+----------
+*Session*: session numbers are the stream's own. The session sum of a device is the sum, over its streams, of what the
+current session of each has cost; the session of a stream is current until the stream begins another one. *Day*: a
+day of the ledger, which follows the host's UTC day and is opened once (`eyestream.core.days`), over all streams.
+*Lifetime*: since the ledger began, over all streams.
+Every sum is of epsilon and of delta, and each may have a ceiling.
+
+Another chunk length or window
+------------------------------
+A stream's n, the device's w or the stream's own w' may change only with a new session of the stream; until then it gets
+"change" as an answer, also when another stream has changed the w of the device.
+
+*w1 gives way to w2, on the device*: the first m = max(w1, w2) slots of the device are withheld, whichever stream they
+belong to. So
+
+(a) w1 consecutive slots that hold an old spend hold at most w1 - 1 < m new slots, all of cost 0: at most E1, as before;
+(b) w2 consecutive slots that hold a new spend begin after the last old slot, as m >= w2: at most E2.
+
+*(n1, W1) gives way to (n2, W2) on a stream*, where W is the larger of w and w': the first max(W1, W2, ceil(W1 n1 / n2))
+slots *of the stream* are withheld. So (a) and (b) hold of its own window; and
+
+(c) the same holds of the stream's old window read as a span of W1 n1 rows, as the withheld slots cover as many.
+
+Where a device has one stream, its slots are the stream's, and all this is what 0.1.0 did. A change during such a wait
+keeps what is left of it, in slots and in rows; w = 0 (no window) asks for no wait.
+
+Announcements
+-------------
+Before a stream takes a slot under another n, w or w', and before it is *granted* one in another session, at a higher
+charge than ever or of a new wearer, that is announced; the ledger makes the announcement durable first. So when a
+record of the ledger is damaged, it is known what it can have cost at most, which session of each stream it can have
+been of, and which wearers (`take_unreadable`). Where the lifetime fades, the lower charge of a level is announced too:
+records are read in their order, so what is damaged in front of that announcement counts as what was announced before
+it. Until its first slot a stream stands at the n and w with which it was announced first.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from eyestream.core.charge import NO_CEILINGS, Ceilings, bounds, level_of
+from eyestream.core.meter import NO_WINDOW_YET, Meter, MeterState, Odometer, OtherDays
+from eyestream.core.reservation import LAST_ROW, Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.core.stream_account import Announcement, StreamAccount, StreamState
+from eyestream.core.wearers import Wearers, WearerState
+
+__all__ = [
+    "LAST_ROW",
+    "Account",
+    "AccountState",
+    "Announcement",
+    "Granted",
+    "Obstacle",
+    "Request",
+    "RowMark",
+    "Withheld",
+]
+
+
+class AccountState(NamedTuple):
+    """An account as plain values: sums over its streams, the streams by name, its wearers."""
+
+    unreadable: int
+    meter: MeterState
+    streams: dict[str, StreamState]
+    wearers: list[WearerState]
+
+
+class Account:
+    """The budget of one device: it is told of announcements and slots, and asked about the next slot."""
+
+    __slots__ = ("_meter", "_session_delta", "_session_epsilon", "_streams", "_unreadable", "_wearers")
+
+    def __init__(self) -> None:
+        self._meter = Meter()
+        self._streams: dict[str, StreamAccount] = {}
+        self._session_epsilon = self._session_delta = 0
+        self._unreadable = 0
+        self._wearers = Wearers()
+
+    @property
+    def day(self) -> int:
+        """The day on which it took its last slot."""
+        return self._meter.day
+
+    @property
+    def streams(self) -> list[str]:
+        """Names of its streams, in the order in which they came."""
+        return list(self._streams)
+
+    def chunk_of(self, stream: str) -> int:
+        """n of the stream's last slot."""
+        return self._streams[stream].chunk
+
+    def mark(self, stream: str) -> RowMark | None:
+        """The last reserved row; None before the first."""
+        known = self._streams.get(stream)
+        return None if known is None else known.mark
+
+    def day_of(self, today: int) -> int:
+        """The day that a slot taken `today` counts for, where no ledger knows which days are open: the largest yet."""
+        return max(today, self._meter.day)
+
+    def obstacle(
+        self, request: Request, ceilings: Ceilings, today: int, own: Ceilings = NO_CEILINGS
+    ) -> Obstacle | None:
+        """What forbids the release, or None. "rows" and "change" take no slot, the others do. Changes nothing.
+
+        Parameters
+        ----------
+        request
+            Of this device.
+        ceilings, own
+            Of the device with its wearers, and of the request's stream beneath: each must hold.
+        today
+            The day that it counts for, in days since 1970.
+        """
+        meter, known, window = self._meter, self._streams.get(request.key.stream), ceilings.window_chunks
+        stream = known or StreamAccount(self._announcement(request, ceilings, own))
+        same_session = request.session == stream.session
+        if (request.session, request.first_row) <= (stream.session, stream.last_row):
+            return "rows"
+        new_window = meter.window not in (window, NO_WINDOW_YET)
+        shape = (request.chunk, window, own.window_chunks)
+        if same_session and (new_window or shape != (stream.chunk, stream.window, stream.meter.window)):
+            return "change"
+        if request.unreleased:
+            return None
+        if (max(meter.window, window, meter.wait) if new_window else meter.wait) > 0 or stream.wait_for(*shape) > 0:
+            return "window"
+        charge = request.charges[self.level(request, ceilings)]
+        mine = stream.session_epsilon, stream.session_delta
+        others = (self._session_epsilon - mine[0], self._session_delta - mine[1])
+        mine = mine if same_session else (0, 0)
+        both = (others[0] + mine[0], others[1] + mine[1])
+        found = meter.obstacle(ceilings, charge, both, today) or stream.meter.obstacle(own, charge, mine, today)
+        if found is None and request.wearer and self._wearers.forbid(request.wearer, ceilings.wearer, charge, today):
+            return "wearer"
+        return found
+
+    def level(self, request: Request, ceilings: Ceilings) -> int:
+        """On which level of a lifetime that fades the request is; 0 where it does not fade."""
+        if ceilings.levels == 1 or ceilings.lifetime is None:
+            return 0
+        return level_of(self._meter.epsilon, request.charges, bounds(ceilings.lifetime, ceilings.levels))
+
+    def announcement(
+        self, request: Request, ceilings: Ceilings, own: Ceilings, *, granted: bool
+    ) -> Announcement | None:
+        """What must be announced before the request takes its slot; None when nothing is new."""
+        known, new = self._streams.get(request.key.stream), self._announcement(request, ceilings, own)
+        if known is None:
+            return new
+        old = known.announced
+        granted = granted and not request.unreleased
+        if granted and new.epsilon < old.epsilon and self.level(request, ceilings) > 0:
+            return new
+        more = new.session > old.session or new.epsilon > old.epsilon or new.delta > old.delta
+        newcomer = request.wearer > 0 and not self._wearers.known(request.wearer)
+        if new[:3] == old[:3] and not (granted and (more or newcomer)):
+            return None
+        return new._replace(epsilon=max(new.epsilon, old.epsilon), delta=max(new.delta, old.delta))
+
+    def _announcement(self, request: Request, ceilings: Ceilings, own: Ceilings) -> Announcement:
+        charge = request.charges[self.level(request, ceilings)]
+        windows = (ceilings.window_chunks, own.window_chunks)
+        return Announcement(request.chunk, *windows, request.session, charge.epsilon, charge.delta)
+
+    def announce(self, stream: str, announced: Announcement, wearer: int = 0) -> None:
+        """Let `announced` hold for the next slots of `stream`, and `wearer` be known; either may be new."""
+        self._wearers.announce(wearer)
+        if self._meter.window == NO_WINDOW_YET:
+            self._meter.turn(announced.window, 0)
+        known = self._streams.get(stream)
+        if known is None:
+            self._streams[stream] = StreamAccount(announced)
+        else:
+            known.announced = announced
+
+    def take(
+        self,
+        stream: str,
+        session: int,
+        last_row: int,
+        *,
+        day: int,
+        epsilon: int = 0,
+        delta: int = 0,
+        wearer: int = 0,
+        last_day: int | None = None,
+    ) -> None:
+        """Take one slot of a stream, as announced; `epsilon` is 0 when its chunk is withheld.
+
+        Days before `last_day` do not come again; None: none before `day` does.
+        """
+        known, meter = self._streams[stream], self._meter
+        chunk, window, own_window = known.announced[:3]
+        if window != meter.window:
+            meter.turn(window, max(meter.window, window, meter.wait))
+        if chunk != known.chunk or window != known.window or own_window != known.meter.window:
+            known.meter.turn(own_window, known.wait_for(chunk, window, own_window))
+            known.chunk, known.window = chunk, window
+        if session != known.session:
+            self._session_epsilon -= known.session_epsilon
+            self._session_delta -= known.session_delta
+            known.session, known.session_epsilon, known.session_delta = session, 0, 0
+        known.last_row = last_row
+        meter.take(day, epsilon, delta, last_day)
+        known.meter.take(day, epsilon, delta, last_day)
+        if epsilon:
+            self._charge(known, epsilon, delta)
+        if wearer:
+            self._wearers.take(wearer, day, epsilon, delta, last_day)
+
+    def take_unreadable(self, count: int = 1) -> None:
+        """Count `count` damaged records as spent: each may have been a slot of any stream, as was announced.
+
+        One record is one slot of one stream. So the device is charged the largest charge that any of its streams
+        announced, each stream its own largest, and each known wearer what the device is. Every stream's announced
+        session is closed, as any of its rows may be gone.
+        """
+        streams = self._streams.values()
+        epsilon = count * max((stream.announced.epsilon for stream in streams), default=0)
+        delta = count * max((stream.announced.delta for stream in streams), default=0)
+        self._unreadable += count
+        self._meter.merge(epsilon, delta)
+        for stream in streams:
+            stream.close()
+            own = (count * stream.announced.epsilon, count * stream.announced.delta)
+            stream.meter.merge(*own)
+            self._charge(stream, *own)
+        self._wearers.merge(self._meter.day, epsilon, delta)
+
+    def begin_day_at(self, day: int, last_day: int) -> None:
+        """Let all that was spent on `day` and on days after it count for `day`; as `Meter.begin_day_at`."""
+        for meter in self._meters().values():
+            meter.begin_day_at(day, last_day)
+
+    def _meters(self) -> dict[str, Meter]:
+        """Every meter, by a name for it."""
+        streams = {f"streams/{name}": stream.meter for name, stream in self._streams.items()}
+        wearers = {f"wearers/{wearer}": meter for wearer, meter in self._wearers.meters.items()}
+        return {"device": self._meter, **streams, **wearers}
+
+    @property
+    def other_days(self) -> dict[str, OtherDays]:
+        """What was spent on days that may come again, by meter; hardly ever anything, and not in `state`."""
+        return {name: meter.other_days for name, meter in self._meters().items() if meter.other_days}
+
+    def odometer(self) -> Odometer:
+        """What has been spent so far."""
+        meter = self._meter
+        return Odometer(
+            epsilon=meter.epsilon,
+            delta=meter.delta,
+            session_epsilon=self._session_epsilon,
+            session_delta=self._session_delta,
+            window_epsilon=meter.window_epsilon,
+            window_delta=meter.window_delta,
+            day=meter.day,
+            day_epsilon=meter.day_epsilon,
+            day_delta=meter.day_delta,
+            released=meter.released,
+            withheld=meter.withheld,
+            unreadable=self._unreadable,
+            window=max(meter.window, 0),
+            wait=meter.wait,
+            wearers=self._wearers.odometers(meter.day),
+            streams={name: stream.odometer(meter.day) for name, stream in self._streams.items()},
+        )
+
+    def state(self) -> AccountState:
+        """Everything that it knows."""
+        streams = {name: stream.state() for name, stream in self._streams.items()}
+        return AccountState(self._unreadable, self._meter.state(), streams, self._wearers.state())
+
+    @classmethod
+    def restored(cls, state: AccountState, other_days: Mapping[str, OtherDays] = MappingProxyType({})) -> "Account":
+        """The account that `state` was taken from, and its `other_days`."""
+        account, others = cls(), other_days
+        account._unreadable = state.unreadable
+        account._meter = Meter.restored(state.meter, others.get("device", ()))
+        account._streams = {
+            name: StreamAccount.restored(stream, others.get(f"streams/{name}", ()))
+            for name, stream in state.streams.items()
+        }
+        for stream in account._streams.values():
+            account._session_epsilon += stream.session_epsilon
+            account._session_delta += stream.session_delta
+        account._wearers = Wearers.restored(
+            state.wearers,
+            account.day,
+            {name.removeprefix("wearers/"): days for name, days in others.items() if name.startswith("wearers/")},
+        )
+        return account
+
+    def _charge(self, stream: StreamAccount, epsilon: int, delta: int) -> None:
+        """Add to the current session of a stream, and so to the device's."""
+        stream.session_epsilon += epsilon
+        stream.session_delta += delta
+        self._session_epsilon += epsilon
+        self._session_delta += delta

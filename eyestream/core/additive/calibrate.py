@@ -1,0 +1,145 @@
+"""Calibration of the mechanisms that code every feature by itself, from recordings of a public or consented corpus."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.additive.ball import l1_factor, l2_factor
+from eyestream.core.additive.signals import Signals
+from eyestream.core.calibration import Calibration, PerFeatureTables
+from eyestream.core.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
+from eyestream.core.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
+from eyestream.core.calibration.persistence import lagged_moments, stable_part
+from eyestream.core.spectrum import RealFourier, coordinate_count, most_coefficients
+from eyestream.errors import CalibrationError
+
+__all__ = ["calibrate_per_feature"]
+
+Array = NDArray[np.float64]
+
+
+def calibrate_per_feature(
+    corpus: Corpus,
+    mechanism: str,
+    signals: Signals,
+    *,
+    coverage: float = 0.95,
+    k: int | None = None,
+    declared: Sequence[str] = WORDBOOK_MINIMA,
+    description: str = "recordings given by the user",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Calibration:
+    """Calibration of a mechanism that codes every feature by itself.
+
+    Parameters
+    ----------
+    mechanism, signals
+        Its name, and what its balls hold.
+    coverage
+        Share of the corpus' signals inside the ball, around their mean; 1 for the smallest enclosing ball.
+    k
+        Number of coefficients, when the mechanism shall not choose it by itself.
+    declared
+        Names of features that are declared constants: released as `fill`, their input never read.
+    progress
+        Called with (features done, features).
+
+    Raises
+    ------
+    CalibrationError
+        when `coverage` is not in (0, 1].
+    """
+    if not 0 < coverage <= 1:
+        raise CalibrationError(f"coverage must lie above 0 and at most at 1, not {coverage}")
+    constant = np.isin(corpus.names, list(declared))
+    columns = []
+    for feature in range(len(corpus.names)):
+        columns.append(_feature_tables(corpus, feature, signals, coverage))
+        progress(feature + 1, len(corpus.names))
+    tables = PerFeatureTables(**{name: np.array([c[name] for c in columns]) for name in columns[0]})
+    return corpus.calibration(
+        mechanism,
+        tables,
+        description=description,
+        coverage=coverage,
+        k=k,
+        declared=constant,
+        fill=np.where(constant, [_median(corpus, feature) for feature in range(len(constant))], corpus.fill),
+    )
+
+
+def _having(corpus: Corpus, feature: int) -> NDArray[np.bool_]:
+    """(N,) the chunks that have the feature; all where none has, and it is a constant."""
+    there = corpus.present[:, feature]
+    return there if there.any() else np.ones(len(there), dtype=np.bool_)
+
+
+def _median(corpus: Corpus, feature: int) -> float:
+    return float(np.median(corpus.chunks[_having(corpus, feature), feature]))
+
+
+def _feature_tables(corpus: Corpus, feature: int, space: Signals, coverage: float) -> dict[str, Array | float]:
+    """Columns of `PerFeatureTables` for one feature."""
+    there = _having(corpus, feature)
+    chunks, person, index = corpus.chunks[there, feature], corpus.person[there], corpus.index[there]  # (N, n)
+    signals, order = space.there(chunks), space.order
+    if coverage < 1:
+        centre, radius = covering_ball(signals, coverage, order)
+    else:
+        centre, radius = enclosing_l1_ball(signals) if order == 1 else enclosing_ball(signals)
+    mean = chunks.mean(axis=0)
+    figures: dict[str, Array | float] = _persistence(chunks, person, index) | {
+        "centre": centre,
+        "radius": radius,
+        "mean": mean,
+        "spread": float(((chunks - mean) ** 2).sum(axis=1).mean()),
+        "diameter": diameter(signals, order),
+        "between_people": max((diameter(signals[index == i], order) for i in np.unique(index)), default=0.0),
+    }
+    factor = l1_factor if order == 1 else l2_factor
+    tiny = np.finfo(np.float64).tiny  # radius 0 makes the feature a constant; its figures are not used
+    residual = signals - centre
+    inside = centre + factor(residual, np.full(len(signals), max(radius, tiny))) * residual
+    return figures | _error_tables(chunks, inside, mean, space)
+
+
+def _persistence(chunks: Array, person: NDArray[np.intp], index: NDArray[np.intp]) -> dict[str, Array | float]:
+    """Variances of chunks (N, n) for smoothing: stable within a person, transient, and inside a chunk.
+
+    Of values clipped to the corpus' 0.5 % and 99.5 % quantiles: a few events decide the variance of some features.
+    """
+    clipped = np.clip(chunks, *np.quantile(chunks, [0.005, 0.995]))
+    level = clipped.mean(axis=1) - clipped.mean()
+    variance = float((level**2).mean())
+    own = [in_sequence(level[person == one, None], index[person == one]) for one in np.unique(person)]
+    stable = float(np.clip(stable_part(lagged_moments(own))[0, 0], 0.0, variance))
+    return {
+        "stable_variance": stable,
+        "transient_variance": variance - stable,
+        "detail": float(clipped.var(axis=1).mean()),
+    }
+
+
+def _error_tables(chunks: Array, inside: Array, mean: Array, space: Signals) -> dict[str, Array]:
+    """T, A and B of the error model for every k, from chunks (N, n) and their projected signals."""
+    count, n = chunks.shape
+    if not space.truncates:
+        return {
+            "truncation": np.array([((chunks - inside) ** 2).sum(axis=1).mean()]),
+            "overlap": np.array([((chunks - mean) * (inside - mean)).sum(axis=1).mean()]),
+            "energy": np.array([((inside - mean) ** 2).sum(axis=1).mean()]),
+        }
+    most = most_coefficients(n)
+    truncation, overlap, energy = np.empty(most), np.empty(most), np.empty(most)
+    fourier = RealFourier(count + 1, n, most)
+    coordinates = fourier.coordinates(np.vstack([inside, space.there(mean)])).copy()
+    for k in range(1, most + 1):
+        first = np.zeros_like(coordinates)
+        first[:, : coordinate_count(n, k)] = coordinates[:, : coordinate_count(n, k)]
+        back = space.back(fourier.signals(first))
+        kept, kept_mean = back[:-1], back[-1]
+        truncation[k - 1] = ((chunks - kept) ** 2).sum(axis=1).mean()
+        overlap[k - 1] = ((chunks - mean) * (kept - kept_mean)).sum(axis=1).mean()
+        energy[k - 1] = ((kept - kept_mean) ** 2).sum(axis=1).mean()
+    return {"truncation": truncation, "overlap": overlap, "energy": energy}

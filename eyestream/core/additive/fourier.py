@@ -1,0 +1,164 @@
+"""Noise on the first one-sided Fourier coefficients of every feature: what CFPA, DCFPA and FPA share.
+
+Noise of scale lambda = sqrt(n) sqrt(k) Delta_2 / eps_f on Re F_0 and on Re and Im of F_1 .. F_{k-1} (Re F_{n/2} alone
+at the end), Delta_2 = 2 r of the Euclidean ball. By Parseval sum w_i a_i^2 <= n Delta_2^2 with w = 1, 2, 2, ..., by
+Cauchy-Schwarz sum |a_i| <= sqrt(k) sqrt(n) Delta_2, attained: exactly eps_f, and no smaller scale would do.
+
+What is released is C[ irfft(kept coefficients of pi(y) + noise) + (I - P_k) b ]: y the signal (the chunk, or its
+differences), pi the projection, C the way back to a chunk, b = 0 as published or the corpus mean (`fill_band`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.additive.ball import L2Lattice, l2_factor, steps_for
+from eyestream.core.additive.core import AdditiveCore, Output, PrivateStep
+from eyestream.core.additive.per_feature import Columns, PostProcessing, core_of, law_of
+from eyestream.core.additive.signals import Signals
+from eyestream.core.additive.transforms import Transform
+from eyestream.core.frame import Frame
+from eyestream.core.spectrum import Way, coordinate_count, coordinate_weights, most_coefficients
+from eyestream.errors import ConfigError
+
+__all__ = ["FILTERED", "FourierOptions", "Space", "fourier_core"]
+
+Array = NDArray[np.float64]
+
+FILTERED = {"shrink": True, "smooth": True, "clip": True}
+"""All post-processing there is; it costs no epsilon."""
+
+
+class FourierOptions(PostProcessing, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of the Fourier mechanisms.
+
+    Attributes
+    ----------
+    k
+        Number of coefficients kept; by default the calibration's, else the one that minimises the expected error.
+    fill_band
+        Fill the coefficients that are not kept with those of the corpus mean instead of zero: post-processing.
+    transform
+        How coefficients are computed: "fftw", "basis", or "auto", whichever is faster. What is released differs by
+        rounding alone, and the proof does not look at it.
+
+    Raises
+    ------
+    ConfigError
+        when `shrink` or `smooth`, which fill the band, come with `fill_band = false`, or there is no such transform.
+    """
+
+    k: int | None = None
+    fill_band: bool | None = None
+    transform: Way | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.transform not in (None, *get_args(Way)):
+            raise ConfigError(f"transform must be one of {', '.join(get_args(Way))}, not {self.transform!r}")
+        if (self.shrink or self.smooth) and self.fill_band is False:
+            raise ConfigError("shrink and smooth fill the band as well: fill_band = false cannot be given beside them")
+
+    @property
+    def fills(self) -> bool:
+        """Whether the band is filled although nothing is shrunk by the plain gain."""
+        return bool(self.fill_band or self.smooth)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The signals whose coefficients are kept.
+
+    Attributes
+    ----------
+    signals : and their balls.
+    transform : for a centre (A, n), k and the way to compute it.
+    """
+
+    signals: Signals
+    transform: Callable[[Array, int, Way], Transform]
+
+
+def fourier_core(frame: Frame, space: Space, options: FourierOptions) -> AdditiveCore:
+    """The core of a mechanism that keeps Fourier coefficients.
+
+    Raises
+    ------
+    ConfigError
+        when k or epsilon cannot be used.
+    CalibrationError
+        when the calibration holds figures of another kind, or has no corpus where one is needed.
+    """
+    columns, noise_factors = Columns.of(frame), space.signals.noise(frame.n)
+    unit = 2 * columns.radius * len(frame.active) / frame.epsilon
+    k = options.k if options.k is not None else frame.calibration.k
+    kept = _given(k, frame) if k is not None else _best(columns, noise_factors * unit[:, None] ** 2, options)
+    noise_power = noise_factors[kept - 1]
+    try:
+        private = _private(frame, columns, space, kept, noise_power, way=options.transform or "auto")
+    except OverflowError as error:
+        raise ConfigError(f"epsilon {frame.epsilon:g} is outside what the arithmetic can hold: {error}") from None
+    released = (private.steps > 0).astype(np.float64)
+    base = _base(columns, space, int(kept.max()), released, fills=options.fills or options.shrinks)
+    if not options.shrinks:
+        return core_of(frame, private, Output(base, np.ones((len(base), 1))), options)
+    gain = columns.gain(noise_power * unit**2, kept)
+    return core_of(frame, private, Output(columns.mean + gain * (base - columns.mean), gain), options)
+
+
+def _given(k: int, frame: Frame) -> NDArray[np.intp]:
+    """(A,) the same number of coefficients for each feature."""
+    most = most_coefficients(frame.n)
+    if type(k) is not int or not 1 <= k <= most:
+        raise ConfigError(f"k must lie between 1 and n/2 + 1 = {most}, not {k}")
+    return np.full(len(frame.active), k, dtype=np.intp)
+
+
+def _best(columns: Columns, noise: Array, options: FourierOptions) -> NDArray[np.intp]:
+    """(A,) number of coefficients of least expected error; `noise` (A, K) is N(k) (2 r / eps_f)^2."""
+    overlap, energy = columns.overlap, columns.energy
+    if options.shrinks:
+        error = columns.spread[:, None] - overlap**2 / (energy + noise)
+    elif options.fills:
+        error = columns.spread[:, None] - 2 * overlap + energy + noise
+    else:
+        error = columns.truncation + noise
+    best: NDArray[np.intp] = np.argmin(error, axis=1) + 1
+    return best
+
+
+def _private(
+    frame: Frame, columns: Columns, space: Space, kept: NDArray[np.intp], noise_power: Array, *, way: Way
+) -> PrivateStep:
+    """The private step for `kept` (A,) coefficients; `noise_power` (A,) is N(k)."""
+    n, radius, most = frame.n, columns.radius, int(kept.max())
+    unit = 2 * radius * len(frame.active) / frame.epsilon
+    weights = np.zeros((len(kept), coordinate_count(n, most)), dtype=np.int64)
+    for row, own in enumerate(kept):
+        weights[row, : coordinate_count(n, int(own))] = coordinate_weights(n, int(own))
+    steps = steps_for(np.sqrt(n * kept) * unit, np.sqrt(n * weights.sum(axis=1)) * radius)
+    lattice = L2Lattice(np.sqrt(n) * radius, steps, weights)
+    law = law_of(frame, lattice.l1_diameter, weights.shape[1], lattice.largest)
+    return PrivateStep(
+        transform=lambda: space.transform(columns.centre, most, way),
+        factor=l2_factor,
+        radius=radius,
+        lattice=lattice,
+        law=law,
+        steps=(weights > 0) * steps[:, None],
+        noise_sd=np.sqrt(noise_power / (n * n * kept)) * (law.sd * steps) / np.sqrt(2),
+        k=tuple(map(int, kept)),
+    )
+
+
+def _base(columns: Columns, space: Space, most: int, released: Array, *, fills: bool) -> Array:
+    """(A, n) what the centre contributes by its `released` (A, M) coordinates, and the band that is filled."""
+    centre, mean = columns.centre, columns.mean
+    transform = space.transform(np.zeros_like(centre), most, "auto")
+    base = transform.chunk(released * transform.coordinates(centre)).copy()
+    if fills:  # b is the corpus mean: C (I - P) b
+        base += mean - transform.chunk(released * transform.coordinates(space.signals.there(mean)))
+    return base

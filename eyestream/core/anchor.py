@@ -1,0 +1,282 @@
+"""A baseline for each session: what stays constant in a wearer's features cancels before anything else sees them.
+
+The first chunks of a session are withheld, about a minute of them. Their mean, feature by feature, is the session's
+*baseline*; from every later chunk it is taken off, and the public centre is put in its place. Then come clamp, map and
+mechanism, as without a baseline. What is released reads as if everybody's first minute had been the corpus' mean.
+
+**Exact.** Values are rounded down to a grid of 2^-shift first, and all is integers: sums, the mean rounded down, the
+difference. Let a constant c of the grid be added to every value of a feature in a session, inside the domain
+(|value| <= 2^44 grid steps, at least 2^23 times the range of the corpus). The mean rounded down moves by c exactly, the
+differences do not move at all, and what the mechanism gets is the same to the last bit. So the loss about such
+constants is 0, for any number of sessions. Nothing is claimed of what is not a constant: how much a wearer's features
+vary, how quickly, and with what.
+
+**The other side.** The baseline is raw data that lives as long as its session. Neighbours that differ in a chunk after
+it differ in the input of one release: epsilon of a chunk. Neighbours that differ in a row of the baseline differ in
+the input of *every* release of the session, and only the sum over the session bounds that. Rows describe windows, so
+gaze of the baseline also enters the first chunks behind it.
+
+**What it costs.** Let x and x' differ in rows of the baseline, and o_1 .. o_m be what the session releases behind it,
+each by a mechanism that is epsilon_i-DP in its own chunk, whatever came out before. Which chunks are withheld does not
+depend on values, and nothing else leaves. So P(o | x) = prod_i P(o_i | o_1 .. o_(i-1), chunk i less the baseline), and
+as a change of the baseline is no more than a change of each of these inputs, P(o | x) <= e^(sum epsilon_i) P(o | x').
+The sum runs over *released* chunks. The withheld ones have no factor in it: what they tell is told by later releases,
+and charged there. So nothing is charged for them. Each takes a slot of cost 0, as every chunk that falls due and is not
+released. The sums over session, day and lifetime bound what they did, as they sum over all factors there are. A window
+never bounded a change of the baseline, charged or not, because the releases that it enters lie behind the window.
+
+**A restart inside the baseline** loses it with the process; nothing had been released that depended on it. The new life
+takes the next chunks. Slots of cost 0 are not waited for, so a row of the lost baseline may come again: it has been in
+no release then, as the first chunk behind a baseline is durable, with all rows before it, before it is released.
+
+**Several baselines in one session of the tracker.** A pause, a jump of row numbers, or a restart breaks a session off,
+and it begins anew with a baseline of its own. Gaze whose windows lie on both sides would cost its chunks before, and
+every release after. Row k of a session is of the moment k / rate, so s seconds of gaze enter at most
+R = ceil(rate (window + memory + s)) rows of consecutive numbers. Let l be the last row of the last chunk before, and
+f the first row after: where f >= l + R, no R consecutive numbers hold both. So R - 1 rows are left out after l, with
+s = 1, whatever arrives and whenever. Then gaze that enters a baseline enters the releases after that one and nothing
+before it; they are of one session of the tracker, and its ceiling holds of their sum. And gaze that enters none costs
+what it costs without baselines, as each of its rows is in one chunk. Times of arrival would not do: rows may be held
+up on their way, and come after a pause that was none for the eye. Numbers alone would do; that a pause of less than
+window + memory ends a session (`idle_s`) is refused besides, for rows after it still describe gaze of before it.
+
+**A lost baseline.** An eye that was not seen in the first minute leaves a weak mean, or none. What would mend it live:
+
+1. An estimate from released rows. A constant of the wearer must be released for that, so its loss is no longer 0. From
+   raw rows instead, each chunk would enter all later ones, and cost the sum over them, as the first minute does.
+2. A second minute by the clock, for everybody. It tells nothing, withholds as much again of every session (with 64 rows
+   the first chunk comes after 160 s, not 96), and only the sum over the session bounds what two minutes tell. 4 of 59
+   recordings needed it. For those alone, it would show who they are in when their first chunk comes.
+3. To let the tracker's side know, which has the raw rows. It tells nobody else anything and costs nothing. It mends
+   nothing by itself: the wearer may begin a session again, which is seen as every beginning is.
+
+The third is done: `Publisher.baseline_seen` counts where the rows come from, and the sidecar does not even know. For
+recordings see `eyestream_lab.recorded.worth`.
+
+**Fresh.** A baseline that is kept from session to session cancels nothing: what it is off the wearer's mean is then the
+same in every session, and names the wearer. So it belongs to the session object, and ends with it.
+
+A feature without any value in the baseline is missing for the whole session: else its offset would not cancel. How many
+chunks are withheld is public and does not depend on values.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.protection import Fact
+from eyestream.core.scopes import Pair, Scope, limited
+from eyestream.errors import CalibrationError
+
+__all__ = ["BASELINE_S", "LEAST_SEEN", "Anchor", "Baseline", "grid_of", "stored"]
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BASELINE_S = 60.0
+"""Of each session are withheld, rounded up to whole chunks."""
+
+LEAST_SEEN = 0.5
+"""Share of a baseline's rows that should have values; and share of its values that a row with values has."""
+
+_LARGEST = 2**44
+"""Grid steps that a value may lie from 0: sums of 256 rows and more stay below 2^53."""
+
+_FINENESS = 20
+"""A feature's range in the corpus is at least 2^20 grid steps wide."""
+
+_MOST_ROWS = 256
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Anchor:
+    """What is public of the baselines of all sessions.
+
+    Attributes
+    ----------
+    chunks : of each session that are withheld and make its baseline; at least one, and at most 256 rows in all.
+    shift : (F,) a feature's grid has steps of 2^-shift.
+    centre : (F,) grid steps that stand where the baseline was.
+
+    Raises
+    ------
+    CalibrationError
+        when they do not fit together.
+    """
+
+    chunks: int
+    shift: Integers
+    centre: Integers
+
+    def __post_init__(self) -> None:
+        if self.shift.ndim != 1 or self.shift.shape != self.centre.shape or self.chunks < 1:
+            raise CalibrationError("the baseline of the calibration does not fit together")
+        if self.shift.dtype != np.int64 or self.centre.dtype != np.int64:
+            raise CalibrationError("the baseline of the calibration is not in whole numbers")
+        if (np.abs(self.shift) > 1000).any() or (np.abs(self.centre) > _LARGEST).any():
+            raise CalibrationError("the baseline of the calibration lies outside of its grid")
+
+    @property
+    def sessions(self) -> int:
+        """Sessions have no part in one another."""
+        return 0
+
+    @property
+    def given(self) -> str:
+        """Of which chunk a loss is stated."""
+        return "one chunk after the baseline of its session,"
+
+    def check(self, features: int, n: int) -> None:
+        """Raise CalibrationError when it is not for so many features and rows."""
+        if len(self.shift) != features or self.chunks * n > _MOST_ROWS:
+            raise CalibrationError(f"the baseline of the calibration is not of {features} features, {n} rows a chunk")
+
+    def header(self) -> dict[str, object]:
+        """Its key in the header of a calibration."""
+        return {"baseline_chunks": self.chunks}
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Its arrays with their names in a calibration."""
+        yield "anchor.shift", self.shift
+        yield "anchor.centre", self.centre
+
+    def session(self, before: Any = None) -> "Baseline":
+        """A baseline of a session, whatever was before it."""
+        return Baseline(self)
+
+    def restored(self, numbers: Array) -> "Baseline":
+        """The baseline that has such numbers; raises ValueError as `Baseline.restored`."""
+        return Baseline.restored(self, numbers)
+
+    def fact(self, n: int, seconds: float) -> Fact:
+        """What a guarantee says of it."""
+        chunks = f"{self.chunks} chunks" if self.chunks > 1 else "chunk"
+        return Fact(
+            "baseline",
+            f"the first {chunks} of each session ({self.chunks * seconds:g} s) are never released and "
+            "cost nothing by themselves. Their mean is subtracted from all later ones. So a constant that is added to "
+            "a feature through a whole session, in whole steps of its grid (at most a millionth of its range), changes "
+            "nothing that is released: of such constants the loss is 0, over any number of sessions; of another one "
+            "the sum over the session is what is proved. The other side: a change of a row in these chunks changes "
+            "the input of every later release of its session, and costs up to the sum over them. A pause, a jump of "
+            "row numbers and a restart of the sidecar begin a session too. Rows are left out before its baseline, so "
+            "that no gaze event and no second of gaze enters it and a chunk before it. Nothing is claimed of what is "
+            "not constant: how far features move was seen to tell people apart",
+            {"baseline_chunks": self.chunks},
+        )
+
+    def carried(self, scope: Scope, session: Pair) -> tuple[Scope, ...]:
+        """A unit that enters a baseline is bounded by its session; one that enters none costs what it did."""
+        why = "at worst it is in a baseline, changes every later release of its session, and costs their sum"
+        return limited(scope.unit, session, why), replace(scope, unit=f"{scope.unit}, in no baseline")
+
+    def scopes(self, session: Pair) -> tuple[Scope, ...]:
+        """No other units: a session is one already."""
+        return ()
+
+    @classmethod
+    def of(cls, lo: Array, hi: Array, centre: Array, n: int, rate_hz: float) -> "Anchor":
+        """For features of a corpus with range lo .. hi (F,) and public `centre` (F,), in chunks of `n` rows."""
+        shift = grid_of(lo, hi)
+        chunks = int(np.ceil(BASELINE_S * rate_hz / n))
+        return cls(chunks, shift, np.rint(np.ldexp(centre, shift)).astype(np.int64))
+
+
+def stored(chunks: Any, arrays: Mapping[str, NDArray[Any]]) -> Anchor:
+    """What a calibration has stored under the key of `Anchor.header`, with its arrays."""
+    return Anchor(int(chunks), arrays["anchor.shift"], arrays["anchor.centre"])
+
+
+def grid_of(lo: Array, hi: Array) -> Integers:
+    """(F,) shift of the grid of features with the range lo .. hi: 2^20 to 2^21 steps in it, 2^0 where it has none."""
+    width = np.where(hi > lo, hi - lo, 2.0**_FINENESS)
+    return np.asarray(_FINENESS - np.floor(np.log2(width)), np.int64)
+
+
+class Baseline:
+    """The baseline of one session: first taken in, then taken off.
+
+    Not for two threads at once. What it holds is raw data.
+
+    Parameters
+    ----------
+    anchor
+        What is public of it.
+    """
+
+    __slots__ = ("_anchor", "_count", "_seen", "_shift", "_steps", "_sum", "_widths")
+
+    def __init__(self, anchor: Anchor) -> None:
+        self._anchor, self._seen = anchor, 0
+        self._steps = np.ldexp(1.0, anchor.shift)[:, None]  # powers of two: products with them are exact
+        self._widths = np.ldexp(1.0, -anchor.shift)[:, None]
+        self._sum, self._count = np.zeros((2, len(anchor.shift)), dtype=np.int64)
+        self._settle()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all its chunks are there."""
+        return self._seen >= self._anchor.chunks
+
+    def take(self, chunk: Array) -> None:
+        """One of the session's first chunks (F, n), NaN and infinities are missing; RuntimeError when complete."""
+        if self.complete:
+            raise RuntimeError("the baseline of this session is complete")
+        there = np.isfinite(chunk)
+        with np.errstate(all="ignore"):
+            steps = np.floor(np.where(there, chunk, 0.0) * self._steps)
+        steps = np.minimum(np.maximum(steps, -_LARGEST), _LARGEST)
+        self._sum = self._sum + steps.astype(np.int64).sum(axis=1)
+        self._count = self._count + there.sum(axis=1)
+        self._seen += 1
+        self._settle()
+
+    def off(self, chunk: Array) -> Array:
+        """The chunk (F, n) less the baseline, around the public centre; a new array, not finite where missing.
+
+        Inside the domain these are whole numbers below 2^46, and exact; the clamp behind it ends what lies outside.
+        """
+        with np.errstate(all="ignore"):  # as in a release: a warning would tell that a raw value is a special one
+            moved = chunk * self._steps
+            np.floor(moved, out=moved)
+            moved += self._shift  # never -0.0, so that no sum is: a 0 has one form
+            moved *= self._widths
+        return moved
+
+    def numbers(self) -> Array:
+        """(2 F + 1,) what `restored` needs; all are whole, below 2^53. Raw data."""
+        return np.concatenate([self._sum, self._count, [self._seen]]).astype(np.float64)
+
+    @classmethod
+    def restored(cls, anchor: Anchor, numbers: Array) -> "Baseline":
+        """The baseline whose `numbers` they were.
+
+        Raises
+        ------
+        ValueError
+            They are of no baseline of this anchor.
+        """
+        baseline, features = cls(anchor), len(anchor.shift)
+        whole = numbers.astype(np.int64)
+        if numbers.shape != (2 * features + 1,) or (whole != numbers).any() or not 0 <= whole[-1] <= anchor.chunks:
+            raise ValueError("expected the numbers of a baseline")
+        baseline._sum, baseline._count = whole[:features], whole[features:-1]
+        if (baseline._count < 0).any() or (baseline._count > _MOST_ROWS).any():
+            raise ValueError("expected the numbers of a baseline")
+        baseline._seen = int(whole[-1])
+        baseline._settle()
+        return baseline
+
+    def erase(self) -> None:
+        """Overwrite it with nothing: every feature is missing."""
+        self._sum.fill(0)
+        self._count.fill(0)
+        self._settle()
+
+    def _settle(self) -> None:
+        """What is to be added to a value, in grid steps: NaN where the baseline has none."""
+        mean = self._sum // np.maximum(self._count, 1)
+        self._shift = np.where(self._count > 0, self._anchor.centre - mean, np.nan)[:, None]

@@ -1,0 +1,155 @@
+"""Rows of one chunk: where they lie in the session, the buffer that they are put in, and what falls due."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.chunking.state import BufferState, ChunkState, array_of, bytes_of
+
+__all__ = ["ChunkBuffer", "DueChunk", "RowSpan", "chunk_of", "chunk_state"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpan:
+    """The rows of a chunk, as the ledger knows them.
+
+    Attributes
+    ----------
+    session
+        The tracker's.
+    index
+        Of the chunk, from 0 where this process saw the session begin, also when it begins again.
+    first_row, last_row
+        Tracker's row numbers, both included; first_row is a multiple of n, whichever of the rows arrive.
+    wearer
+        Who wears the device through the session; 0: not known.
+    """
+
+    session: int
+    index: int
+    first_row: int
+    last_row: int
+    wearer: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DueChunk:
+    """A chunk that is due: it is released or withheld, and no row of it is ever taken again.
+
+    Attributes
+    ----------
+    session, index, first_row, last_row, wearer
+        As in `RowSpan`.
+    t0
+        Seconds on the nominal grid from the first row of the session's chunk 0 to the first row of this one.
+    values
+        (F, n), read-only; NaN where a value is missing, also where it was infinite.
+    ends_session
+        Whether it was closed by its session's stop. A session may also stop between chunks; then no chunk says so.
+    at
+        Seconds of the tracker's clock at its first row: `t0` after the session's first row, whose time is the only one
+        that enters. None where the tracker does not tell its time.
+    due
+        When it was due on the schedule of its session, by the clock of the device.
+    """
+
+    session: int
+    index: int
+    first_row: int
+    last_row: int
+    t0: float
+    values: NDArray[np.float64]
+    ends_session: bool
+    at: float | None = None
+    wearer: int = 0
+    due: float = 0.0
+
+    @property
+    def span(self) -> RowSpan:
+        """Its rows: equal to what `Device.open_chunk` said while it was open."""
+        return RowSpan(self.session, self.index, self.first_row, self.last_row, self.wearer)
+
+
+def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
+    """A due chunk as numbers and bytes, and the time that goes with it."""
+    empty = not np.isfinite(chunk.values).any()
+    return ChunkState(
+        at=at,
+        session=chunk.session,
+        index=chunk.index,
+        first_row=chunk.first_row,
+        last_row=chunk.last_row,
+        t0=chunk.t0,
+        values=None if empty else bytes_of(chunk.values),
+        ends_session=chunk.ends_session,
+        tracker_time=chunk.at,
+        wearer=chunk.wearer,
+        due=chunk.due,
+    )
+
+
+def chunk_of(state: ChunkState, settings: DeviceSettings) -> DueChunk:
+    """The due chunk whose state it was; raises ValueError for one of another size."""
+    shape = (settings.features, settings.n)
+    values = np.full(shape, np.nan) if state.values is None else array_of(state.values, np.float64, shape)
+    values.flags.writeable = False
+    where = (state.session, state.index, state.first_row, state.last_row)
+    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time, state.wearer, state.due)
+
+
+class ChunkBuffer:
+    """Rows of the open chunk; the first arrival of a row wins.
+
+    Parameters
+    ----------
+    n, features
+        Rows of a chunk, and values of a row.
+    """
+
+    def __init__(self, n: int, features: int) -> None:
+        self._values: NDArray[np.floating] = np.full((features, n), np.nan, np.float32)  # what the wire carries
+        self._present = bytearray(n)
+
+    def state(self) -> BufferState:
+        """What is in it, as bytes."""
+        return BufferState(bytes_of(_doubles(self._values)), bytes(self._present))
+
+    @classmethod
+    def restore(cls, n: int, features: int, state: BufferState) -> "ChunkBuffer":
+        """The buffer whose `state` it was; raises ValueError for one of another size."""
+        buffer = cls(n, features)
+        buffer._values = array_of(state.values, np.float64, (features, n))
+        buffer._present = bytearray(bytes_of(array_of(state.present, np.bool_, (n,))))
+        return buffer
+
+    def put(self, offset: int, rows: NDArray[np.floating]) -> int:
+        """Put (m, F) rows at `offset`; returns how many were there already."""
+        if rows.dtype != self._values.dtype:
+            self._values, rows = _doubles(self._values), _doubles(rows)
+        stop = offset + len(rows)
+        duplicates = self._present.count(1, offset, stop)
+        if duplicates:
+            new = np.frombuffer(self._present[offset:stop], np.bool_) ^ True
+            self._values[:, offset:stop][:, new] = rows[new].T
+        else:
+            self._values[:, offset:stop] = rows.T
+        self._present[offset:stop] = b"\1" * len(rows)
+        return duplicates
+
+    def values(self) -> NDArray[np.float64]:
+        """(F, n), read-only, NaN where a value is missing; nothing can be put any more.
+
+        The rows have been laid out as they came: this is on the way of the release.
+        """
+        values = self._values = _doubles(self._values)
+        np.copyto(values, np.nan, where=np.isinf(values))
+        values.flags.writeable = False
+        return values
+
+
+def _doubles(values: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The same numbers, themselves where they are such already."""
+    with np.errstate(all="ignore"):  # a signalling NaN would be a warning in the log: a word about a raw value
+        return values.astype(np.float64, copy=False)

@@ -1,0 +1,192 @@
+"""Maximal leakage: by what factor releases raise the chance to guess anything about what they were made from.
+
+Let X be what enters a mechanism, Y its release, and U anything that somebody wants to guess about X: any function of
+it, also a random one, under any prior. The gain is the largest possible ratio of the chance of a right guess with Y to
+the chance without, over all U, priors and rules of guessing. Its logarithm is the maximal leakage of Issa, Wagner,
+Kamath (An operational approach to information leakage, IEEE Trans. Inf. Theory 66, 2020), and for discrete outputs
+
+    gain = sum over y of max over x of P(y | x).
+
+Proof that no guess does better: whoever sees y guesses right with the chance sum_y max_u sum_x P(u, x) P(y | x). The
+inner sum is at most P(u) max_x P(y | x), hence the whole at most max_u P(u) times the gain. Guessing X itself, when all
+its finitely many values are equally likely, reaches it.
+
+No neighbours enter: the unit is the whole of X, here one chunk of one device. The gain of a pure epsilon-DP mechanism
+is at most e^epsilon, and often far below it.
+
+**It is an average over releases.** One rare release may raise the odds by more, up to e^epsilon; the gain says what
+guessing is worth before the release is seen. It does not replace epsilon, it stands beside it.
+
+**Chunks multiply**, whether they are independent or not, and also when earlier releases decide how a chunk is coded:
+sum over (y1, y2) of max over (x1, x2) of P(y1 | x1) P(y2 | x2, y1) is at most the product of the largest gains of the
+parts. A guess about *one* chunk by somebody who sees a whole session is bounded by the product over the session, not by
+that chunk's gain, because other chunks may tell of it.
+
+**Randomised response.** K = 2^b words, replaced with chance rho by a uniform one: every word is likeliest from itself,
+with p = 1 - rho + rho / K, so the gain is K p = K (1 - rho) + rho. rho is an integer over 2^128: the figure is exact.
+An encoder that cannot reach some words makes it smaller.
+
+**Discrete Laplace**, P(z) ~ exp(-rate |z + 1/2|), added to an integer a with |a| <= A. With q = e^-rate, the output o
+is likeliest, with probability (1 - q) / 2, from a = o or o + 1 where one of them is allowed, which holds for 2 A + 2
+outputs. Any other output is likeliest from the end next to it, and the two tails sum to q / 2 each:
+
+    gain = (2 A + 2) (1 - q) / 2 + q = 1 + A (1 - q).
+
+The sampler's noise ends at T = 2^digits; then every probability inside is divided by 1 - q^T and the tails are cut:
+gain = 1 + A (1 - q) / (1 - q^T). Clamping the output to [-u, u], u >= A, merges outputs that are likeliest from one
+end: it changes nothing. With a smaller u the gain is smaller.
+
+**A ball of integers.** Coordinates with |a_i| <= A_i lie in a box, whose gain is the product over the coordinates.
+Besides, if sum |a_i| <= R for all inputs, P(y | a) <= e^(rate R) P(y | 0) for noise without end, so that the gain is at
+most e^(rate R): a ball about the origin that spends epsilon between its farthest points has R = half of their distance
+and a gain of at most e^(epsilon / 2). (An end at T divides by 1 - q^T for every coordinate.) The smaller of the two is
+returned: an upper bound, not the exact value.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+__all__ = ["ball_gain", "composed_gain", "laplace_gain", "leakage", "response_gain"]
+
+_DENOMINATOR = 2**128
+_PRECISION = 70
+_UP = 1 + Fraction(1, 10**50)  # far above the rounding errors of 70 significant digits
+_NOTHING = -1000  # e^-1000 is far below the margin of _UP
+
+
+def response_gain(threshold: int, bits: int) -> Fraction:
+    """Gain of the randomised response of one chunk, exact.
+
+    Parameters
+    ----------
+    threshold
+        Chance of a replacement times 2^128, as the sampler holds it: 0 to 2^128.
+    bits
+        Of the whole code word, the sum over its coordinates.
+
+    Raises
+    ------
+    ValueError
+        when one of them is out of range.
+    """
+    if not 0 <= threshold <= _DENOMINATOR:
+        raise ValueError("threshold must lie between 0 and 2^128")
+    if bits < 0:
+        raise ValueError(f"bits must be at least 0, not {bits}")
+    return Fraction(2**bits * (_DENOMINATOR - threshold) + threshold, _DENOMINATOR)
+
+
+def laplace_gain(rate: float, largest: int, digits: int, *, deviation: float) -> Fraction:
+    """Gain of discrete Laplace noise on one integer: exact but for `deviation`, and rounded up to 128 binary places.
+
+    Parameters
+    ----------
+    rate
+        Of the law, per unit of the integers.
+    largest
+        A, bound on the absolute value of the integer before the noise.
+    digits
+        Binary digits of the geometric variable.
+    deviation
+        Bound on how far the log-probability of a sampled integer lies from the law's: `digits` times
+        `eyestream.core.noise.laws.DIGIT_DEVIATION`; 0 for the law itself.
+
+    Raises
+    ------
+    ValueError
+        when an argument is out of range.
+    """
+    if largest < 0:
+        raise ValueError(f"largest must be at least 0, not {largest}")
+    inside, reach = _complements(rate, digits)
+    return _rounded_up((1 + largest * inside / reach) * _sampled(deviation))
+
+
+def ball_gain(
+    rate: float, largest: Sequence[int], taxicab_radius: Fraction | int, digits: int, *, deviation: float
+) -> Fraction:
+    """Upper bound on the gain of one block: independent noise of one rate on the integers of a ball.
+
+    Parameters
+    ----------
+    rate, digits, deviation
+        As for `laplace_gain`.
+    largest
+        (M,) bound on the absolute value of each released integer.
+    taxicab_radius
+        R, largest sum of the absolute values; half of the largest L1 distance in a ball about the origin.
+
+    Returns
+    -------
+    :
+        The smaller of the product over coordinates and e^(rate R). Blocks multiply (`composed_gain`).
+
+    Raises
+    ------
+    ValueError
+        as for `laplace_gain`.
+    """
+    if taxicab_radius < 0:
+        raise ValueError(f"taxicab_radius must be at least 0, not {taxicab_radius}")
+    alike = Counter(largest).items()
+    box = composed_gain(laplace_gain(rate, bound, digits, deviation=deviation) ** count for bound, count in alike)
+    exponent = Fraction(rate) * taxicab_radius
+    if exponent > leakage(box) + 1:
+        return box
+    _, reach = _complements(rate, digits)
+    return min(box, _rounded_up(_exponential(exponent) * (_sampled(deviation) / reach) ** len(largest)))
+
+
+def composed_gain(gains: Iterable[Fraction]) -> Fraction:
+    """Gain of releases together: of the chunks of a session, or of blocks with noise of their own."""
+    return math.prod(gains, start=Fraction(1))
+
+
+def leakage(gain: Fraction) -> float:
+    """Maximal leakage in nats: the logarithm of a gain, for figures; rounded once, the same on every machine.
+
+    Raises
+    ------
+    ValueError
+        when `gain` is below 1, which no mechanism's is.
+    """
+    if gain < 1:
+        raise ValueError("a gain is at least 1")
+    with localcontext() as context:
+        context.prec = _PRECISION
+        return float((Decimal(gain.numerator) / Decimal(gain.denominator)).ln())
+
+
+def _complements(rate: float, digits: int) -> tuple[Fraction, Fraction]:
+    """1 - e^-rate and 1 - e^(-rate 2^digits)."""
+    if not (rate > 0 and math.isfinite(rate)):
+        raise ValueError(f"rate must be positive and finite, not {rate}")
+    if digits < 0:
+        raise ValueError(f"digits must be at least 0, not {digits}")
+    return 1 - _exponential(-Fraction(rate)), 1 - _exponential(-Fraction(rate) * 2**digits)
+
+
+def _sampled(deviation: float) -> Fraction:
+    """At least e^deviation."""
+    if not 0 <= deviation < 1:
+        raise ValueError(f"deviation must be at least 0 and below 1, not {deviation}")
+    return 1 / (1 - Fraction(deviation))
+
+
+def _rounded_up(gain: Fraction) -> Fraction:
+    """`gain` and the errors of its decimals, as a multiple of 2^-128."""
+    return Fraction(math.ceil(gain * _UP * _DENOMINATOR), _DENOMINATOR)
+
+
+def _exponential(x: Fraction) -> Fraction:
+    """e^x to 70 significant digits, which are left of 1 - e^x too; 0 for less than e^-1000."""
+    if x < _NOTHING:
+        return Fraction(0)
+    with localcontext() as context:
+        context.prec = _PRECISION
+        value = Decimal(x.numerator) / Decimal(x.denominator)
+        context.prec += max(0, -value.adjusted())
+        return Fraction((Decimal(x.numerator) / Decimal(x.denominator)).exp())

@@ -1,0 +1,98 @@
+"""What a tile response is calibrated with: statistics of a public corpus as whole numbers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.tiles.field import Field
+from eyestream.errors import CalibrationError
+
+__all__ = ["SHARE", "UNIT", "TileCalibration"]
+
+Whole = NDArray[np.int32]
+
+UNIT = 2**24
+"""The weights of a whole field."""
+
+SHARE = 2**14
+"""The sum of a row of a kernel, and of shares."""
+
+_SHORTEST_US, _LONGEST_US = 100_000, 60_000_000
+_MOST_CELLS = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TileCalibration:
+    """Public figures; never changed.
+
+    Attributes
+    ----------
+    field
+        The grid of cells.
+    slot_us
+        Length of a slot in microseconds.
+    prior
+        (rows, columns) weights of the places, sum `UNIT`.
+    across, upright
+        (J, columns, columns) and (J, rows, rows): J steps from slot to slot, each row sums to `SHARE`.
+    shares
+        (J + 1,) how often each step is made, and how often a jump to the habit; sum `SHARE`.
+    scatter
+        (J,) how single samples lie around the cell of their slot, as shares of the steps; sum `SHARE`.
+    lost
+        (2, 2) from a slot with gaze, and from a lost one, to either; each row sums to `SHARE`.
+    prior_slots
+        For how many slots of a session's own habit the prior counts.
+    source
+        What it was made from, for people.
+
+    Raises
+    ------
+    CalibrationError
+        when the figures are not such.
+    """
+
+    field: Field
+    slot_us: int
+    prior: Whole
+    across: Whole
+    upright: Whole
+    shares: Whole
+    scatter: Whole
+    lost: Whole
+    prior_slots: int
+    source: str
+
+    def __post_init__(self) -> None:
+        field, steps = self.field, len(self.across)
+        sums = [(self.across, SHARE), (self.upright, SHARE), (self.lost, SHARE)]
+        sums += [(self.shares, SHARE), (self.scatter, SHARE), (self.prior.reshape(-1), UNIT)]
+        fine = {
+            "a field of at most 4096 cells": field.rows >= 2 <= field.columns and field.cells <= _MOST_CELLS,
+            "cells of 0.1 to 30 degrees": 0.1 <= field.cell_deg <= 30.0,
+            "a slot of 0.1 to 60 s": _SHORTEST_US <= self.slot_us <= _LONGEST_US,
+            "1 to 10^6 slots of the prior": 1 <= self.prior_slots <= 1_000_000,
+            "weights of each cell": self.prior.shape == (field.rows, field.columns),
+            "steps across": self.across.shape == (steps, field.columns, field.columns) and steps > 0,
+            "steps upright": self.upright.shape == (steps, field.rows, field.rows),
+            "shares": self.shares.shape == (steps + 1,)
+            and self.scatter.shape == (steps,)
+            and self.lost.shape == (2, 2),
+            "whole numbers from 0": all(array.dtype == np.int32 and (array >= 0).all() for _, array in self.arrays()),
+            "sums": all((array.sum(axis=-1, dtype=np.int64) == total).all() for array, total in sums),
+        }
+        wrong = [expected for expected, holds in fine.items() if not holds]
+        if wrong:
+            raise CalibrationError(f"calibration of tiles: expected {'; '.join(wrong)}")
+
+    @property
+    def slot_s(self) -> float:
+        """In seconds."""
+        return self.slot_us / 1_000_000
+
+    def arrays(self) -> Iterator[tuple[str, Whole]]:
+        """By name."""
+        for name in ("prior", "across", "upright", "shares", "scatter", "lost"):
+            yield name, getattr(self, name)

@@ -1,0 +1,96 @@
+"""The tile response: one word a slot, released by randomised response with the whole epsilon of the slot.
+
+**Unit**: the content of one slot of one device, whatever it is: any samples, any number of them, or none.
+**Neighbours**: two recordings that differ in one slot, in any way (replace-one). **Guarantee**: pure epsilon for a
+slot, in the local model, given any released past; the sum over the slots that it touches for a window of time.
+`TILES.md` has the proof.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.kinds import Loss
+from eyestream.core.noise import Noise, SecureNoise
+from eyestream.core.tiles.calibration import TileCalibration
+from eyestream.core.tiles.reader import Code, Gaze, Reader, hindsight
+
+__all__ = ["LEAST_SEEN", "TileResponse", "TileSession", "responded", "word_of"]
+
+LEAST_SEEN = 0.3
+"""A slot is lost when less than this share of its samples was tracked, or when it has none."""
+
+
+class TileResponse:
+    """What releases the slots of sessions.
+
+    Parameters
+    ----------
+    calibration
+        Public statistics.
+    epsilon
+        Of one slot.
+    noise
+        Source of noise; tests alone pass another than `SecureNoise`.
+
+    Attributes
+    ----------
+    loss : of one slot.
+    code : what readers need.
+    gain : factor by which a slot's release raises the chance of a right guess about its word, exact.
+
+    Raises
+    ------
+    ConfigError
+        when epsilon cannot be used.
+    """
+
+    def __init__(self, calibration: TileCalibration, epsilon: float, *, noise: Noise | None = None) -> None:
+        self.calibration, self.epsilon = calibration, epsilon
+        self.code = Code(calibration, epsilon)
+        self.loss = Loss("slot", Fraction(epsilon))
+        self.gain = self.code.law.gain
+        self.noise: Noise = noise if noise is not None else SecureNoise()
+
+    def session(self) -> "TileSession":
+        """What releases the slots of one session in order."""
+        return TileSession(self)
+
+    def hindsight(self, words: list[int]) -> list[Gaze]:
+        """Of a whole recording's released words; post-processing, so it costs nothing."""
+        return hindsight(self.code, words)
+
+
+class TileSession:
+    """One session, slot by slot; for one thread at a time."""
+
+    def __init__(self, mechanism: TileResponse) -> None:
+        self._mechanism = mechanism
+        self._reader = Reader(mechanism.code)
+
+    def release(self, occupancy: NDArray[np.int64]) -> tuple[int, Gaze]:
+        """One slot's released word, and what it tells together with all earlier ones.
+
+        Parameters
+        ----------
+        occupancy
+            (cells + 1,) of `Field.occupancy`: all that is ever read of the slot.
+        """
+        word = responded(occupancy, self._reader, self._mechanism.noise)
+        return word, self._reader.take(word)
+
+
+def responded(occupancy: NDArray[np.int64], reader: Reader, noise: Noise) -> int:
+    """The released word of a slot, whose tiling `reader` has; the reader does not take it."""
+    word = word_of(occupancy, reader.labels, reader.code.lost_word)
+    replaced, drawn = noise.draw(reader.code.law).tolist()
+    return int(drawn if replaced else word)  # the only line that raw data and randomness meet in
+
+
+def word_of(occupancy: NDArray[np.int64], labels: NDArray[np.intp], lost_word: int) -> int:
+    """The tile with most of the slot's samples, the first of several; `lost_word` where too few were tracked."""
+    seen = occupancy[:-1]
+    if seen.sum() <= LEAST_SEEN * occupancy[-1] / (1 - LEAST_SEEN):
+        return lost_word
+    return int(np.bincount(labels.reshape(-1), weights=seen, minlength=lost_word).argmax())

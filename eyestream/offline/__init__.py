@@ -1,1 +1,0 @@
-"""What the product does with recordings, never with live data."""

@@ -1,1 +1,0 @@
-"""Whole corpora: people by tasks in, the same out, with a claim. Public face: `eyestream.datasets`."""

@@ -1,0 +1,102 @@
+"""The ports of a deployment for other machines, tried from this one, under the name that they are for."""
+
+import asyncio
+import dataclasses
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from eyestream.errors import ConfigError
+from eyestream.ops.deployment.manifest import at, read_manifest
+from eyestream.ops.findings import Finding, bad, good
+from eyestream.rim.mqtt.endpoint import Endpoint, tls_fault
+from eyestream.rim.mqtt.transport import CONNECT_SECONDS
+
+__all__ = ["NO_PORTS", "Port", "Ports", "name_finding", "ports_of", "web_listener", "web_port_of"]
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Port:
+    """A broker's port for other machines.
+
+    Attributes
+    ----------
+    host : the name, or address, that they use.
+    endpoint : the way to it from here, without a login; its certificate must be of the deployment's own authority.
+    """
+
+    host: str
+    endpoint: Endpoint
+
+
+Ports = Mapping[str, Port]
+"""By broker, ``raw`` and ``private``; a broker that other machines do not reach is not in it."""
+
+NO_PORTS: Ports = MappingProxyType({})
+
+
+def ports_of(root: Path) -> Ports:
+    """Of the deployment at `root`. Raises ConfigError when its list or its authority cannot be read."""
+    manifest = read_manifest(root)
+    found = {} if manifest is None else manifest.outside
+    return {side: Port(host, Endpoint(_LOOPBACK, port, tls=_trusting(root))) for side, (host, port) in found.items()}
+
+
+def web_port_of(root: Path) -> Port | None:
+    """The WebSocket listener of the private broker at `root`; None where there is none, or this user may not look.
+
+    Raises as `ports_of`.
+    """
+    path = at(root, "/etc/eyestream/private/private.conf")
+    try:
+        number = web_listener(path.read_text(encoding="utf-8"))
+    except OSError:  # what is missing, `deployment_findings` says
+        return None
+    found = ports_of(root).get("private")
+    if found is None or number is None:
+        return None
+    return Port(found.host, dataclasses.replace(found.endpoint, port=number))
+
+
+def web_listener(text: str) -> int | None:
+    """The port on which a configuration of mosquitto listens for WebSockets."""
+    port = None
+    for words in (line.split() for line in text.splitlines()):
+        if words[:1] == ["listener"]:
+            port = int(words[1])
+        elif words == ["protocol", "websockets"]:
+            return port
+    return None
+
+
+async def name_finding(side: str, port: Port, which: str = "port for other machines") -> Finding:
+    """Whether it shows a certificate for the name that other machines use, as they will look at it."""
+    what = f"{side} broker: its {which} shows a certificate for {port.host}"
+    context, way = port.endpoint.tls, port.endpoint
+    assert context is not None
+    named = ssl.create_default_context()
+    named.load_verify_locations(cadata=b"".join(context.get_ca_certs(binary_form=True)))
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, writer = await asyncio.open_connection(way.host, way.port, ssl=named, server_hostname=port.host)
+        writer.close()
+    except ssl.SSLError as error:
+        return bad(what, tls_fault(error), "eyestream deploy --upgrade / after the name was corrected")
+    except (OSError, TimeoutError) as error:
+        return bad(what, f"{way}: {error}", f"systemctl status eyestream-{side}")
+    return good(what)
+
+
+def _trusting(root: Path) -> ssl.SSLContext:
+    """Certificates of the deployment's authority, for whatever name: the name is looked at by `name_finding`."""
+    path = at(root, "/etc/eyestream/certificates/ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # of 127.0.0.1; who has a certificate of this authority is a broker of ours
+    try:
+        context.load_verify_locations(path)
+    except (OSError, ssl.SSLError):
+        raise ConfigError(f"{path}: cannot be read as a PEM file of certificates") from None
+    return context

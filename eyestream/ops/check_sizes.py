@@ -1,0 +1,166 @@
+"""Whether the private broker takes what a sidecar will publish, seen by publishing as much and reading it back.
+
+The probe goes to the status topic of a sidecar that does not exist: a sidecar's login may write there and an
+application's may read there, and zeros are no status, so that nobody takes it for one, nor for a chunk. Nothing of it
+is retained.
+
+A broker breaks the link over what is too large for it, or drops that and acknowledges it all the same: MQTT 3.1.1 has
+no word for it. So a small message goes after the probe, on the same topic, whose messages keep their order
+(4.6.0-6): where it arrives alone, the probe was dropped.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Iterable
+
+import numpy as np
+
+from eyestream.errors import LinkError, PayloadError
+from eyestream.ops.findings import Finding, bad, good
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Message, RefusedError, connect
+from eyestream.rim.plan import Plan
+from eyestream.wire.envelope import MAX_U64
+from eyestream.wire.messages import PrivateChunk, encode_meta, encode_private
+from eyestream.wire.topics import meta_topic, private_topic, sidecar_status_topic
+
+__all__ = ["size_finding"]
+
+PROBE_SECONDS = 10.0
+"""Wait for a probe to come back: half a megabyte a second is slower than any link that chunks of that size are for."""
+
+ECHO_SECONDS = 1.0
+"""Wait for a small message, to learn whether anybody here may read what the sidecar writes."""
+
+_MARK = b"\0"
+_DROPPED = "nothing is said, and it is dropped"
+
+
+async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], plan: Plan | None) -> Finding:
+    """Try the largest message of the configuration.
+
+    Parameters
+    ----------
+    sidecar
+        Publishes the probe.
+    readers
+        All who may get in; whoever of them may read a status reads it back.
+    plan
+        The configuration, resolved; None where it cannot be.
+    """
+    what = "private broker: it takes a chunk of this configuration"
+    topic = sidecar_status_topic(f"check-{secrets.token_hex(4)}")
+    if plan is None:
+        return bad(what, "what it must take is not known", "Correct the configuration first, as said above")
+    try:
+        size = _probe_bytes(plan, topic)
+    except PayloadError as error:
+        return bad(what, f"there can be none: {error}", "Correct [[stream]]")
+    async with _listening(readers, topic) as echo:
+        if await _fate(sidecar, topic, len(_MARK), echo) not in {None, _DROPPED}:
+            return bad(
+                what,
+                "not even a small message is taken",
+                "Give the listener the acl_file that `eyestream deploy` writes",
+            )
+        echo.is_there = echo.marked.is_set()
+        fate = await _fate(sidecar, topic, size, echo)
+        if fate is None and echo.is_there:
+            return good(f"{what}, and hands it on")
+        if fate is None:
+            return good(f"{what}; with --application FILE we see whether it hands it on")
+        taken, refused = len(_MARK), size
+        while refused - taken > max(64, refused // 64):  # some six probes
+            middle = (taken + refused) // 2
+            if await _fate(sidecar, topic, middle, echo) is None:
+                taken = middle
+            else:
+                refused = middle
+    fault = f"over one of {size} bytes {fate}; it takes {taken} bytes and not {refused}"
+    return bad(what, fault, f"Raise message_size_limit and max_packet_size (mosquitto's names) above {size + 1024}")
+
+
+def _probe_bytes(plan: Plan, topic: str) -> int:
+    """Payload on `topic` whose packet is not smaller than any that the sidecar will publish of a stream.
+
+    Raises
+    ------
+    PayloadError
+        A chunk or the description is longer than a message of ours may be.
+    """
+    sizes = [(meta_topic(*key), len(encode_meta(meta))) for key, meta in plan.metas.items()]
+    for served, stream in plan.served.values():
+        mechanism, values = stream.mechanism, np.zeros((len(served.names), served.n), np.float32)
+        numbers = (MAX_U64, 2**32 - 1, 1.0, 1.0, values, mechanism.epsilon, mechanism.delta)  # at their full width
+        sizes.append((private_topic(*served.key), len(encode_private(PrivateChunk(*numbers)))))
+    return max(size + max(0, len(name) - len(topic)) for name, size in sizes)
+
+
+class _Echo:
+    """What comes back of the probes."""
+
+    def __init__(self) -> None:
+        self.is_there = True
+        """Whether somebody hears what is published; taken to be so until it is known."""
+        self.sizes: set[int] = set()
+        self.marked = asyncio.Event()
+
+    def hear(self, message: Message) -> None:
+        """Note one message."""
+        self.sizes.add(len(message.payload))
+        if message.payload == _MARK:
+            self.marked.set()
+
+
+@contextlib.asynccontextmanager
+async def _listening(readers: Iterable[Endpoint], topic: str) -> AsyncIterator[_Echo]:
+    """Listen as everybody who gets in and is let subscribe, beside the body."""
+    echo = _Echo()
+
+    async def listen(reader: Endpoint, ready: asyncio.Event) -> None:
+        try:
+            async with connect(reader, client_id=_client_id(), deliver=echo.hear) as link:
+                await link.subscribe(topic, 1)
+                ready.set()
+                await asyncio.Event().wait()
+        except LinkError:
+            pass  # who is not let in, or not let subscribe, hears nothing
+        finally:
+            ready.set()
+
+    async with asyncio.TaskGroup() as group:
+        started = [(listen(reader, ready), ready) for reader in readers for ready in [asyncio.Event()]]
+        tasks = [group.create_task(listener, name="listen for the probe") for listener, _ in started]
+        for _, ready in started:
+            await ready.wait()
+        yield echo
+        for task in tasks:
+            task.cancel()
+
+
+async def _fate(sidecar: Endpoint, topic: str, size: int, echo: _Echo) -> str | None:
+    """Publish a probe of `size` bytes and the mark after it: what became of it; None: nothing is wrong with it."""
+    echo.sizes.clear()
+    echo.marked.clear()
+    try:
+        async with asyncio.timeout(PROBE_SECONDS), connect(sidecar, client_id=_client_id(), deliver=echo.hear) as link:
+            await link.publish(topic, bytes(size), qos=1)
+            await link.publish(topic, _MARK, qos=1)
+    except RefusedError as error:
+        return f"it is refused: {str(error).partition(f'{topic}: ')[2]}"
+    except LinkError as error:
+        return str(error)
+    except TimeoutError:
+        return "there is no answer"
+    if echo.is_there:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ECHO_SECONDS if size == len(_MARK) else PROBE_SECONDS):
+                await echo.marked.wait()
+        if size not in echo.sizes:
+            return _DROPPED
+    return None
+
+
+def _client_id() -> str:
+    return f"check-{secrets.token_hex(4)}"

@@ -1,5 +1,0 @@
-"""Noise: bits of the operating system, exact laws of integers, and the source that draws them."""
-
-from eyestream.privacy.noise.laws import Noise, SecureNoise
-
-__all__ = ["Noise", "SecureNoise"]

@@ -1,0 +1,250 @@
+"""The chunks of one stream as an application takes them, and what else is known of it."""
+
+import asyncio
+import contextlib
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+
+import numpy as np
+
+from eyestream.errors import PayloadError
+from eyestream.rim.buffer import DropOldest
+from eyestream.rim.mqtt.transport import Link, Message, RefusedError
+from eyestream.sdk.chunk import Chunk
+from eyestream.sdk.chunk_clock import ChunkClock
+from eyestream.sdk.events import Connection, Event, Silence, gap_between
+from eyestream.wire import messages, topics
+from eyestream.wire.release import CLAIM
+
+__all__ = ["Chunks"]
+
+_SILENT_CHUNKS = 3
+"""Chunk lengths without a chunk, while the sidecar says that it is online, after which a stream counts as silent."""
+
+_SESSIONS = 64
+"""Latest sessions whose chunks are known again; more than there can be among chunks that are sent a second time."""
+
+
+class Chunks:
+    """The chunks of one stream of one device as they arrive; an async iterator. Made by `subscribe`."""
+
+    def __init__(
+        self,
+        device: str,
+        buffer: int,
+        stream: str = topics.FEATURE_STREAM,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._topics = (
+            topics.meta_topic(device, stream),
+            topics.status_topic(device, stream),
+            topics.private_topic(device, stream),
+        )
+        self._budget_topic = topics.budget_topic(device, stream)
+        self._known = frozenset((*self._topics, self._budget_topic))
+        self._arrived: DropOldest[Chunk] = DropOldest(buffer)
+        # Kept by the broker, before the description:
+        self._early: DropOldest[tuple[messages.PrivateChunk, str | None, float]] = DropOldest(buffer)
+        self._last: dict[int, int] = {}  # last chunk of each of the latest sessions
+        self._clock, self._clocks = clock, dict[int, ChunkClock]()  # by session, as long as its last chunk is known
+        self._subscribed = asyncio.Event()
+        self._told, self._changed = asyncio.Event(), asyncio.Event()
+        self.meta: messages.Meta | None = None
+        """What the sidecar says of the stream: names, units, mechanism, noise; None until it has said it."""
+        self.status: messages.Status | None = None
+        """The sidecar's last word on the device; None until it has said one."""
+        self.budget: messages.Budget | None = None
+        """What is left: told behind each chunk; None until it was told, which a sidecar of 0.1.0 does not."""
+        self.refusals: Counter[str] = Counter()
+        """Messages that were no message of ours, or not of the stream that was described, by reason."""
+        self.connected = False
+        """Whether the link to the broker stands."""
+        self.foreign = 0
+        """Messages of topics that were not asked for: the client id has a session with other subscriptions."""
+
+    def __aiter__(self) -> "Chunks":
+        return self
+
+    async def __anext__(self) -> Chunk:
+        return await self._arrived.get()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a ceiling of the session, of the day or of all time withholds what comes, and all before has arrived.
+
+        The sidecar says so in `status` at once; that `budget` has nothing left is said behind the last chunk.
+        """
+        said, left = self.status, self.budget
+        spent = said is not None and said.state == "exhausted" and said.reason != "window"
+        return spent and (left is None or left.chunks == 0)
+
+    async def until_exhausted(self) -> AsyncIterator[Chunk]:
+        """The chunks as they arrive, until the budget is spent; `budget` says when there is more.
+
+        It ends when `exhausted` holds and what has arrived is taken. What a session had stays exhausted until the
+        next one releases a chunk: who begins in between ends at once. Wait for what comes later with a plain
+        ``async for chunk in chunks``.
+
+        Examples
+        --------
+        >>> async def watch(chunks):
+        ...     async for chunk in chunks.until_exhausted():
+        ...         print(chunk.values.mean(axis=1))
+        ...     print(chunks.budget)
+        """
+        while True:
+            if (chunk := self._arrived.take()) is not None:
+                yield chunk
+            elif self.exhausted:
+                return
+            else:
+                await self._told.wait()
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Chunks, and what happens between them: see `eyestream.sdk.events`.
+
+        Of several states between two chunks that are taken, the latest one comes.
+
+        Examples
+        --------
+        >>> async def watch(chunks):
+        ...     async for event in chunks.events():
+        ...         match event:
+        ...             case Chunk():
+        ...                 print(event.values.mean(axis=1))
+        ...             case Gap() | Silence() | Connection():
+        ...                 print("no gaze for now:", event)
+        """
+        said: dict[type, object] = {Connection: Connection(True)}
+        last: Chunk | None = None
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        while True:
+            told = self._told
+            if (chunk := self._arrived.take()) is not None:
+                if (gap := gap_between(last, chunk)) is not None:
+                    yield gap
+                yield chunk
+                last, since = chunk, clock()
+                said.pop(Silence, None)
+                continue
+            for now in (Connection(self.connected), self.status, self.budget, self._silence(clock() - since)):
+                if now is not None and said.get(type(now)) != now:
+                    said[type(now)] = now
+                    if isinstance(now, Connection | messages.Status):  # from here on a chunk may be expected
+                        since = clock()
+                    yield now
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience_s(clock() - since)):
+                    await told.wait()
+
+    def _silence(self, silent_s: float) -> Silence | None:
+        """What to say of no chunk for so long: nothing while the stream is described as not releasing."""
+        online = self.connected and self.status is not None and self.status.state == "online"
+        length = self._chunk_s
+        return Silence(_SILENT_CHUNKS * length) if online and length and silent_s >= _SILENT_CHUNKS * length else None
+
+    def _patience_s(self, silent_s: float) -> float | None:
+        left = _SILENT_CHUNKS * self._chunk_s - silent_s
+        return left if left > 0 else None
+
+    @property
+    def _chunk_s(self) -> float:
+        return 0.0 if self.meta is None else self.meta.n / self.meta.rate_hz
+
+    @property
+    def refused(self) -> int:
+        """Messages that were refused, for whatever reason."""
+        return self.refusals.total()
+
+    async def changed(self) -> None:
+        """Return when the sidecar has said something new of the stream: `meta`, `status` or `budget`."""
+        await self._changed.wait()
+
+    @property
+    def dropped(self) -> int:
+        """Chunks that were not taken in time; the oldest go first."""
+        return self._arrived.dropped + self._early.dropped
+
+    async def _serve(self, link: Link) -> None:
+        with contextlib.suppress(RefusedError):  # rights of before there was this topic: all else works without it
+            await link.subscribe(self._budget_topic, topics.QOS)  # first: who hears `exhausted` knows what is left
+        await link.subscribe_all(self._topics, topics.QOS)  # the description before the chunks
+        self._subscribed.set()
+        self._stand(True)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._stand(False)
+
+    def _stand(self, connected: bool) -> None:
+        self.connected = connected
+        self._tell(True)
+
+    def _deliver(self, message: Message) -> None:
+        meta, status, private = self._topics
+        if message.topic not in self._known:  # nobody asked for it here: another's is never taken for this device's
+            self.foreign += 1
+            return
+        try:
+            if message.topic == meta:
+                self.meta = messages.decode_meta(message.payload)
+                while (early := self._early.take()) is not None:
+                    self._accept(*early)
+            elif message.topic == status:
+                self.status = messages.decode_status(message.payload)
+            elif message.topic == private:
+                claim = dict(message.more.user).get(CLAIM)
+                self._accept(messages.decode_private(message.payload), claim, self._clock())
+            else:
+                self.budget = messages.decode_budget(message.payload)
+        except PayloadError as error:
+            self.refusals[error.reason] += 1
+        self._tell(message.topic != private)
+
+    def _tell(self, changed: bool) -> None:
+        """Wake whoever waits for something new."""
+        told, self._told = self._told, asyncio.Event()
+        told.set()
+        if changed:
+            before, self._changed = self._changed, asyncio.Event()
+            before.set()
+
+    def _accept(self, chunk: messages.PrivateChunk, claim: str | None, received: float) -> None:
+        if self.meta is None:
+            self._early.put((chunk, claim, received))
+            return
+        if len(self.meta.names) != len(chunk.values):
+            self.refusals["shape"] += 1
+            return
+        last = self._last.pop(chunk.session, -1)
+        self._last[chunk.session] = max(last, chunk.chunk)
+        if len(self._last) > _SESSIONS:
+            oldest = next(iter(self._last))
+            del self._last[oldest]
+            self._clocks.pop(oldest, None)
+        if chunk.chunk <= last:
+            return  # at-least-once delivery: the same bytes again
+        t = chunk.t0 + chunk.dt * np.arange(chunk.values.shape[1], dtype=np.float64)
+        when, error_s = self._clocks.setdefault(chunk.session, ChunkClock()).take(t, received)
+        self._arrived.put(
+            Chunk(
+                session=chunk.session,
+                index=chunk.chunk,
+                names=tuple(self.meta.names),
+                t=t,
+                values=chunk.values,
+                epsilon=chunk.epsilon,
+                delta=chunk.delta,
+                guarantee=self.meta.guarantee,
+                at=chunk.at,
+                claim=claim,
+                units=tuple(self.meta.units),
+                noise_sd=self.meta.noise_sd,
+                when=when,
+                when_error_s=error_s,
+                received=received,
+                mechanism=self.meta.mechanism,
+            )
+        )

@@ -1,0 +1,305 @@
+"""For trackers: rows or samples of gaze in, raw messages out."""
+
+import asyncio
+import contextlib
+import math
+import time
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eyestream.core.anchor import BASELINE_S, LEAST_SEEN
+from eyestream.errors import ConfigError, PayloadError
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.messages import NO_PROPERTIES
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.mqtt.transport import Link, Message, Properties, RefusedError
+from eyestream.sdk.carrier import Carrier
+from eyestream.sdk.holding import Gaze, Rows
+from eyestream.wire import messages, topics
+
+__all__ = ["Publisher"]
+
+GOODBYE_SECONDS = 3.0
+"""Wait for the end message to be taken before leaving without it."""
+
+_Part = tuple[bytes, int]
+"""A message, and how many rows or samples it has."""
+
+_LONGEST_S = 30.0
+"""Rows of so many seconds are held at most: less than half of the silence after which a session ends by default."""
+
+
+class Publisher:
+    """Publishes the rows of one tracker, or its gaze; an async context manager.
+
+    It numbers rows one by one from 0 in a session of its own: one number is one nominal period, whether or not the eye
+    was seen, and no row is over gaze from before the session. Send a row of NaN for a lost eye; pass `seq` to leave
+    numbers out. While the broker is away rows are lost, counted in `lost`, and numbered all the same, so that the
+    receiver sees the gap.
+
+    Rows are held until their chunk is whole, and go as one message. That is a sixth of the work at the other end, and
+    no chunk is later, for it is released when its last row is there. The length of a chunk is in the description of the
+    stream (`meta`), which the broker must let the tracker read. Until it comes each call is a message, and so is the
+    first call of a session. Nothing is held for more than 30 s of rows.
+
+    Where a baseline is taken off each session, one that was mostly lost leaves a session that says little, at full
+    price. The sidecar tells nobody, as that would tell whether the eye was seen. The tracker can know: `baseline_seen`.
+
+    A tracker that has no features sends its gaze instead (`send_gaze`), and needs neither names nor rate.
+
+    Parameters
+    ----------
+    broker
+        URL of the raw broker, ``mqtt://host[:port]``, or its settings when it asks for a login or TLS.
+    device
+        Pseudonym of the tracker, as in the sidecar's configuration.
+    names
+        Feature names, in column order; none for a tracker that sends gaze alone.
+    rate
+        Rows a second (nominal); beside names.
+    units
+        Of the features, one each, as in the sidecar's calibration; none: not told. A hash of names, units and rate goes
+        with the rows where the broker speaks MQTT 5, and the sidecar refuses rows that are others than its own.
+    stream
+        Name of the stream, as in the sidecar's configuration.
+    schema
+        Schema number, as in the sidecar's configuration: of its stream, or of its source of gaze.
+    wearer
+        Who wears the device, as a number from 1 to 2^32 - 1 that means nothing outside; 0: not known. When somebody
+        else puts it on, name them with `end_session`.
+    hold
+        Whether rows are held.
+    gaze_s
+        Samples of gaze go together until they span so many seconds of the tracker's clock.
+    wait_s
+        How long entering waits for the first connection before it gives up.
+
+    Raises
+    ------
+    ConfigError
+        A parameter cannot be used.
+    LinkError
+        On entering: the broker cannot be reached within `wait_s`.
+
+    Examples
+    --------
+    >>> async def track(rows):
+    ...     async with Publisher("mqtt://localhost", "hmd-1", names=["pupil", "speed"], rate=2.0) as publisher:
+    ...         await publisher.send(rows)
+    """
+
+    def __init__(
+        self,
+        broker: str | BrokerSettings,
+        device: str,
+        names: list[str] | tuple[str, ...] = (),
+        rate: float = 0.0,
+        *,
+        units: list[str] | tuple[str, ...] = (),
+        stream: str = topics.FEATURE_STREAM,
+        schema: int = 1,
+        wearer: int = 0,
+        hold: bool = True,
+        gaze_s: float = 0.05,
+        wait_s: float = 10.0,
+    ) -> None:
+        if names and not 0 < rate < float("inf"):
+            raise ConfigError("rate: expected rows a second, above 0")
+        if units and len(units) != len(names):
+            raise ConfigError(f"units: expected {len(names)}, one for each name, got {len(units)}")
+        self._endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
+        self._topic, self._gaze_topic = topics.raw_topic(device, stream), topics.gaze_topic(device)
+        self._meta_topic = topics.meta_topic(device, stream)
+        self._schema, self._wearer = schema, _handle(wearer)
+        said = ((messages.ROWS, messages.rows_hash(tuple(names), tuple(units), rate)),) if names else ()
+        self._more = Properties(user=said)
+        self._asks, self._gaze_s = hold and bool(names), gaze_s
+        self._chunk = 0
+        self._rows, self._gaze = Rows(), Gaze()
+        self._wait_s = wait_s
+        self._carrier = Carrier()
+        self._stack = contextlib.AsyncExitStack()
+        self.names = tuple(names)
+        self.rate = rate
+        self.session = time.time_ns()
+        """Number of the session; larger for every later one, also after a restart."""
+        self.next_seq = 0
+        """Number of the next row."""
+        self._begun = False
+        self.lost = 0
+        """Rows and samples that no broker took."""
+        self._minute = math.ceil(BASELINE_S * rate) if names else 0
+        self._seen = 0
+
+    @property
+    def baseline_seen(self) -> float | None:
+        """Share of the rows of the session's first minute that had at least half of their values.
+
+        None before that minute is over. Raw data, for the tracker and its wearer: nothing of it is sent or logged.
+        Below a half, the wearer may put the device right and begin again (`end_session`), with another baseline.
+        Applications see that a session began again, as they see every beginning.
+        """
+        return self._seen / self._minute if 0 < self._minute <= self.next_seq else None
+
+    async def __aenter__(self) -> Self:
+        link = ReconnectingLink(self._endpoint, self._serve, what="raw", client_id=None, deliver=self._hear)
+        await self._stack.enter_async_context(link.beside(self._wait_s))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._carrier.stands:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(GOODBYE_SECONDS):
+                        await self._hand_over(self._gaze_topic, self._packed_gaze())
+                        if self.names:
+                            await self.end_session()
+        finally:
+            await self._stack.aclose()
+
+    async def send(self, rows: ArrayLike, *, seq: int | None = None, t: ArrayLike | None = None) -> bool:
+        """Take `rows`, numbered from `seq` (default: on from the last one), and publish what makes chunks whole.
+
+        Parameters
+        ----------
+        rows
+            (m, F) or, for one row, (F,). NaN is a missing value.
+        seq
+            Number of the first row; below `next_seq` it is refused.
+        t
+            Seconds of the tracker's clock at each row, finite; applications are then told when a chunk began.
+
+        Returns
+        -------
+        bool
+            Whether the broker has acknowledged what was to be published now; True for rows that are held.
+
+        Raises
+        ------
+        ValueError
+            Another width than there are names, a number that was used, or times that are not one for each row.
+        """
+        if not self.names:
+            raise ValueError("rows: this publisher was made without names of features")
+        block = np.atleast_2d(np.asarray(rows, dtype=np.float32))
+        if block.ndim != 2 or block.shape[1] != len(self.names):
+            raise ValueError(f"rows: expected (m, {len(self.names)}), got {block.shape}")
+        first = self.next_seq if seq is None else seq
+        if first < self.next_seq:
+            raise ValueError(f"seq: expected {self.next_seq} or more, got {first}")
+        times = None if t is None else np.atleast_1d(np.asarray(t, dtype=np.float64))
+        if times is not None and (times.shape != (len(block),) or not np.isfinite(times).all()):
+            raise ValueError(f"t: expected {len(block)} finite numbers, one for each row")
+        parts = [] if self._rows.fits(first, times) else self._packed_rows(len(self._rows))
+        self.next_seq = first + len(block)
+        early = block[: max(self._minute - first, 0)]
+        self._seen += int(np.count_nonzero(np.isfinite(early).mean(axis=1) >= LEAST_SEEN))
+        self._rows.add(first, block, times)
+        return await self._hand_over(self._topic, [*parts, *self._packed_rows(self._due())])
+
+    def _due(self) -> int:
+        """How many of the rows that are held go now."""
+        held = len(self._rows)
+        most = min(messages.rows_per_message(len(self.names)), int(_LONGEST_S * self.rate))
+        if not self._chunk or not self._begun or held >= most:
+            return held
+        return max(0, held - self.next_seq % self._chunk)
+
+    def _packed_rows(self, count: int) -> list[_Part]:
+        """The first `count` rows that are held; nothing is awaited, so calls from several tasks do not mix."""
+        if not count:
+            return []
+        first, block, times = self._rows.take(count)
+        self._begun = True
+        return [(messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer), count)]
+
+    async def send_gaze(self, t: ArrayLike, values: ArrayLike) -> bool:
+        """Take samples of gaze, and publish them when they span `gaze_s`; a lost eye is a sample of NaN.
+
+        Parameters
+        ----------
+        t
+            (m,) or one number: seconds of the tracker's own clock, one a sample, at which the eye was seen.
+        values
+            (m, C) or, for one sample, (C,): the columns of the profile that the sidecar's source is configured with;
+            of `mqtt` x and y in degrees (right and up), and optionally the pupil's diameter in mm.
+
+        Returns
+        -------
+        bool
+            Whether the broker has acknowledged what was to be published now; True for samples that are held.
+
+        Raises
+        ------
+        ValueError
+            There is not one time for each sample.
+        """
+        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
+        block = np.asarray(values, dtype=np.float32)
+        block = block[None, :] if block.ndim == 1 else block
+        if block.ndim != 2 or times.shape != block.shape[:1]:
+            raise ValueError(f"gaze: expected one time for each sample, got {times.shape} and {block.shape}")
+        fits = self._gaze.fits(block, messages.rows_per_message(block.shape[1]))
+        parts = [] if fits else self._packed_gaze()
+        self._gaze.add(times, block)
+        if self._gaze.span >= self._gaze_s:
+            parts += self._packed_gaze()
+        return await self._hand_over(self._gaze_topic, parts)
+
+    def _packed_gaze(self) -> list[_Part]:
+        """The samples that are held."""
+        if not self._gaze.held:
+            return []
+        times, block = self._gaze.take()
+        return [(messages.encode_gaze(times, block, self._schema), len(block))]
+
+    async def end_session(self, *, wearer: int | None = None) -> bool:
+        """Tell the sidecar that the session is over, and number the next rows from 0 in a new one, of `wearer`.
+
+        The next wearer is the same one by default. Begin the next session with gaze of its own: a row over gaze of the
+        old one would tell of that gaze once more. Raises ConfigError for a handle that cannot be one.
+        """
+        following = self._wearer if wearer is None else _handle(wearer)
+        parts = self._packed_rows(len(self._rows))
+        nothing = np.empty((0, len(self.names)), dtype=np.float32)
+        payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
+        self.session = max(self.session + 1, time.time_ns())
+        self.next_seq, self._seen, self._wearer, self._begun = 0, 0, following, False
+        return await self._hand_over(self._topic, [*parts, (payload, 0)])
+
+    async def _hand_over(self, topic: str, parts: list[_Part]) -> bool:
+        """Whether the broker has taken all; what it has not is lost."""
+        more = self._more if topic == self._topic else NO_PROPERTIES
+        taken = [await self._carrier.hand_over(topic, payload, more) for payload, _ in parts]
+        self.lost += sum(count for (_, count), one in zip(parts, taken, strict=True) if not one)
+        return all(taken)
+
+    def _hear(self, message: Message) -> None:
+        """The description of the stream, which has the length of a chunk."""
+        if message.topic == self._meta_topic:
+            with contextlib.suppress(PayloadError):
+                self._chunk = messages.decode_meta(message.payload).n
+
+    async def _ask(self, link: Link) -> None:
+        """Subscribe to the description; a broker that ends the link over that is not asked again."""
+        if self._asks:
+            self._asks = False
+            with contextlib.suppress(RefusedError):
+                await link.subscribe(self._meta_topic, 1)
+            self._asks = True
+
+    async def _serve(self, link: Link) -> None:
+        """Publish one entry after the other for as long as the link stands."""
+        await self._carrier.serve(link, self._ask)
+
+
+def _handle(wearer: int) -> int:
+    if not 0 <= wearer <= messages.MAX_WEARER:
+        raise ConfigError(f"wearer: expected a number from 0 to {messages.MAX_WEARER}")
+    return wearer

@@ -1,0 +1,285 @@
+"""NATS JetStream as the log of a fleet (extra ``fleet``: nats-py).
+
+Trackers and applications speak MQTT to NATS' own MQTT listener, unchanged: topic ``a/b`` is subject ``a.b`` there. A
+subject mapping of the servers (`mapping`) sends the raw rows of a device to one partition. Each partition is a stream
+in memory with a short age, so that raw rows reach no disk; it is read by a consumer of this process, from an offset of
+ours. What is released goes into one more stream, which acknowledges it and leaves repetitions out.
+
+The server's clock stamps each message. A message's offset is its number in the stream.
+"""
+
+import asyncio
+import contextlib
+import functools
+import secrets
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+import nats
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, StreamConfig
+from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
+
+from eyestream.errors import LinkError
+from eyestream.streams import StreamKey
+from eyestream.wire.topics import is_name, private_topic
+from eyestream_fleet.logs.log import Bounds, Entry, Publication
+
+__all__ = ["PRIVATE", "NatsLog", "connected", "make_streams", "mapping", "trouble"]
+
+PRIVATE = "EYESTREAM_PRIVATE"
+"""The stream of what is released."""
+
+_RAW, _MEMORY = "eyestream_raw", "eyestream_memory"
+_TIMEOUT_S = 1.0
+"""Wait for an answer: one that was asked for during an election never comes."""
+
+_SILENT_S = 1.0
+"""A consumer that gives nothing for so long is asked whether it is there: it may be on a host that is gone. Or it is on
+a server whose memory is full, which takes nothing more, says that it is healthy, and lets its consumers stand still."""
+
+_CONNECT_S = 3
+_PING_S = 2
+"""A host that is gone closes no connection. One is given up when two pings found no answer, before raw rows are old."""
+
+_DUPLICATES_S = 120.0
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def mapping(partitions: int) -> tuple[str, str]:
+    """The subject mapping that servers need, from and to: the hash is that of `partition_of`."""
+    return "eyestream.v1.*.*.raw", f"{_RAW}.{{{{partition({partitions},1)}}}}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}"
+
+
+def trouble(call: Callable[Given, Awaitable[Result]]) -> Callable[Given, Coroutine[Any, Any, Result]]:
+    """The same call, which raises LinkError for every trouble with NATS."""
+
+    @functools.wraps(call)
+    async def wrapped(*given: Given.args, **named: Given.kwargs) -> Result:
+        try:
+            return await call(*given, **named)
+        except (nats.errors.Error, TimeoutError, OSError) as error:
+            raise LinkError(f"NATS: {str(error) or 'no answer in time'}") from None
+
+    return wrapped
+
+
+@dataclass
+class _Message(Msg):
+    """What the client makes of each message: one of a stream is without the headers that its publisher gave it.
+
+    The client takes the header ``Status`` for a word of the server, and a number. One message with it would end a
+    worker, or stop it until the message is old: it would be missed, and read again, and missed again.
+    """
+
+    def __post_init__(self) -> None:
+        if self.reply.startswith("$JS.ACK."):  # which the server writes
+            self.headers = None
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    servers: Sequence[str], *, tls: ssl.SSLContext | None = None, user: str | None = None, password: str | None = None
+) -> AsyncIterator[Client]:
+    """A connection that mends itself; raises LinkError when there is none at first."""
+    client = Client()
+    client.msg_class = _Message
+    try:
+        async with asyncio.timeout(_CONNECT_S):  # it would try for ever
+            await client.connect(
+                list(servers),
+                tls=tls,
+                user=user,
+                password=password,
+                connect_timeout=_CONNECT_S,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.1,  # type: ignore[arg-type]
+                ping_interval=_PING_S,
+                error_cb=_heard,
+            )
+    except (nats.errors.Error, TimeoutError, OSError) as error:
+        raise LinkError(f"NATS: {str(error) or 'no answer'} from {', '.join(servers)}") from None
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(OSError, nats.errors.Error):  # it was lost already
+            await client.close()
+
+
+async def _heard(error: Exception) -> None:
+    """What the client says of its connection; each call says for itself that it failed."""
+
+
+@trouble
+async def make_streams(
+    client: Client, partitions: Iterable[int], *, replicas: int, raw_age_s: float, released_age_s: float
+) -> None:
+    """Make streams of a fleet, those that are not there: of some partitions, and of what is released.
+
+    Parameters
+    ----------
+    partitions
+        Whose raw rows; a worker makes its own.
+    replicas
+        Copies of each message, in memory for raw rows: 3 where the fleet has three servers.
+    raw_age_s
+        How long raw rows are kept: longer than any worker is away.
+    released_age_s
+        How long released chunks are kept for readers of the log.
+    """
+    manager = client.jetstream(timeout=_TIMEOUT_S)
+    wanted = [
+        StreamConfig(
+            name=_stream(partition),
+            subjects=[f"{_RAW}.{partition}.*.*"],
+            storage=StorageType.MEMORY,
+            max_age=raw_age_s,
+            num_replicas=replicas,
+        )
+        for partition in partitions
+    ]
+    wanted.append(
+        StreamConfig(
+            name=PRIVATE,
+            subjects=["eyestream.v1.*.*.private"],
+            storage=StorageType.FILE,
+            max_age=released_age_s,
+            num_replicas=replicas,
+            duplicate_window=min(_DUPLICATES_S, released_age_s),
+        )
+    )
+    for config in wanted:
+        await manager.add_stream(config)
+    await manager.create_key_value(bucket=_MEMORY, storage=StorageType.MEMORY, replicas=replicas)
+
+
+def _stream(partition: int) -> str:
+    return f"EYESTREAM_RAW_{partition}"
+
+
+class NatsLog:
+    """One partition in NATS.
+
+    Parameters
+    ----------
+    client
+        Connected.
+    partition
+        Which one.
+    make
+        Makes the streams again where they are gone, as after a loss of power at all servers; None: nobody does.
+    """
+
+    def __init__(self, client: Client, partition: int, make: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._client, self._stream, self._make = client, _stream(partition), make
+        self._jetstream = client.jetstream(timeout=_TIMEOUT_S)
+        self._reader: JetStreamContext.PullSubscription | None = None
+        self._delivered = self._link = self._next = self._end = 0
+        self._silent_s = 0.0
+
+    @trouble
+    async def bounds(self) -> Bounds:
+        """As `Log`."""
+        try:
+            info = await self._jetstream.stream_info(self._stream)
+        except NotFoundError:
+            if self._make is None:
+                raise
+            await self._make()
+            info = await self._jetstream.stream_info(self._stream)
+        if info.cluster is not None and not info.cluster.leader:  # it is then said to be empty
+            raise LinkError("NATS: the partition has no leader")
+        first = info.state.first_seq or 1
+        return Bounds(str(info.created), first, max(info.state.last_seq + 1, first))
+
+    @trouble
+    async def seek(self, offset: int) -> None:
+        """As `Log`: a consumer of our own in the server's memory, which asks for no acknowledgement."""
+        before, self._reader = self._reader, None
+        if before is not None:
+            with contextlib.suppress(nats.errors.Error):  # it may be gone with its server
+                await before.unsubscribe()
+        self._delivered, self._silent_s, self._link = 0, 0.0, self._client.stats["reconnects"]
+        self._next = self._end = max(offset, 1)
+        self._reader = await self._jetstream.pull_subscribe(
+            "",
+            stream=self._stream,
+            config=ConsumerConfig(
+                deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+                opt_start_seq=self._next,
+                ack_policy=AckPolicy.NONE,
+                inactive_threshold=60.0,
+                mem_storage=True,
+                num_replicas=1,
+            ),
+        )
+
+    @trouble
+    async def fetch(self, most: int, wait_s: float) -> list[Entry]:
+        """As `Log`. What was under way on a lost connection is missing: a LinkError says so, and `seek` mends it.
+
+        So does one for a consumer that has gone with its server, or stands still there."""
+        reader = self._reader
+        if reader is None or not self._client.is_connected or self._link != self._client.stats["reconnects"]:
+            raise LinkError("NATS: the connection was lost")
+        try:
+            messages = await reader.fetch(most, timeout=wait_s)
+        except TimeoutError:
+            self._silent_s += wait_s
+            if self._silent_s >= _SILENT_S:
+                await reader.consumer_info()
+                await self._compare()
+                self._silent_s = 0.0
+            return []
+        self._silent_s, entries = 0.0, []
+        for message in messages:
+            told = message.metadata
+            self._delivered += 1
+            if told.sequence.consumer != self._delivered:
+                raise LinkError("NATS: messages were lost on their way")
+            self._next = told.sequence.stream + 1
+            key = _key(message.subject)
+            entries.append(Entry(told.sequence.stream, key, message.data, told.timestamp.timestamp()))
+        return entries
+
+    async def _compare(self) -> None:
+        """Raise LinkError where messages wait since the last look, or some are lost that were read."""
+        end = (await self.bounds()).end
+        if not self._end <= self._next <= end:
+            raise LinkError("NATS: the consumer does not go on with its partition")
+        self._end = end
+
+    @trouble
+    async def secret(self) -> bytes:
+        """As `Log`: made by the first who asks."""
+        bucket = await self._jetstream.key_value(_MEMORY)
+        with contextlib.suppress(KeyWrongLastSequenceError):
+            await bucket.create("secret", secrets.token_bytes(32))
+        return (await bucket.get("secret")).value or b""
+
+    @trouble
+    async def publish(self, publications: Sequence[Publication]) -> None:
+        """As `Log`; NATS leaves out what comes again with the same id within two minutes."""
+        answers = [
+            await self._jetstream.publish_async(
+                private_topic(*one.key).replace("/", "."),
+                one.payload,
+                stream=PRIVATE,
+                headers={"Nats-Msg-Id": one.id},
+            )
+            for one in publications
+        ]
+        async with asyncio.timeout(_TIMEOUT_S):
+            await asyncio.gather(*answers)
+
+
+def _key(subject: str) -> StreamKey | None:
+    parts = subject.split(".")
+    return StreamKey(*parts[2:]) if len(parts) == 4 and all(map(is_name, parts[2:])) else None

@@ -1,0 +1,292 @@
+"""A shard: ledger, outbox and offset in one directory under one lock, and all streams of one partition of a log.
+
+**Order of effects**, for what one call of `take` is given: reserve durably in the ledger; compute, with noise from
+entropy fresh at that moment; append the released bytes and the next offset durably to the outbox. Only what `take`
+returns may be published.
+
+**After a crash** the log is read again from the outbox's offset, which lies at or before the first message of every
+chunk that is not settled. A chunk with bytes in the outbox is before the border of its stream: its rows are refused,
+and its bytes are sent again. One that is reserved and has no bytes there has not left: it is computed under the same
+reservation. One that the budget withheld is refused by the ledger, for ever.
+
+**Failure.** A write or `fdatasync` that fails closes the shard: nothing is released any more in this process.
+
+**Clocks.** Chunks close by the clock of the log, so that reading again closes them at the same times. The day of the
+budget is that of the host, and never goes back (`eyestream.rim.ledger.ledger`).
+"""
+
+import dataclasses
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.release.ports import Mechanism
+from eyestream.core.release.stream import Outcome, StreamRelease
+from eyestream.core.reservation import Granted, Request, RowMark, Withheld
+from eyestream.errors import LedgerError, PayloadError, ShardError
+from eyestream.rim.ledger.identity import ledger_name
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.second_place import Lengths
+from eyestream.rim.sidecar.timers import Timers
+from eyestream.streams import StreamKey
+from eyestream.wire.messages import decode_raw
+from eyestream_fleet.frames import Border, ReleasedChunk, Step
+from eyestream_fleet.logs.log import Bounds, Entry, partition_of
+from eyestream_fleet.outbox import DurableOutbox
+from eyestream_fleet.position import Position
+from eyestream_fleet.resuming import ChunkKey, Seal, last_rows, reserved, resumed
+
+__all__ = ["Shard"]
+
+_LOG = logging.getLogger("eyestream.shard")
+
+
+class Shard:
+    """One life of a shard. For one caller at a time.
+
+    Parameters
+    ----------
+    streams
+        Settings of every stream of the fleet, and the mechanism that releases its chunks; those of other partitions are
+        left out.
+    ledger, outbox
+        Open, ours alone, and made together.
+    today
+        Days since 1970, UTC.
+    levels
+        Of a lifetime that fades; 1: it does not.
+    seal
+        For sessions with a baseline, which begin again in each life without one.
+    guarded
+        Whether a second place was asked, and the files are no shorter than it remembers. Then a frame of the outbox
+        that cannot be read was never sent.
+
+    Attributes
+    ----------
+    position : how far its log is read.
+    taken, rejected : messages whose rows went to their stream, and those refused, by reason.
+    waiting : what an earlier life released and nobody acknowledged, to be published first.
+    changes : how often the condition of a stream has become another one.
+
+    Raises
+    ------
+    ShardError
+        A stream takes histories off.
+    LedgerError
+        The outbox cannot be written.
+    """
+
+    def __init__(
+        self,
+        streams: Iterable[tuple[DeviceSettings, Mechanism]],
+        ledger: Ledger,
+        outbox: DurableOutbox,
+        *,
+        today: Callable[[], int],
+        levels: int = 1,
+        seal: Seal | None = None,
+        guarded: bool = False,
+    ) -> None:
+        self._ledger, self._outbox, self._today, self._seal = ledger, outbox, today, seal
+        self._secret, held = ledger.header.ledger_id, outbox.contents
+        self.name = ledger_name(self._secret)
+        self._usable, self._released = True, ledger.released
+        if outbox.torn and guarded:
+            _LOG.warning("the end of the outbox cannot be read, and nothing of it was sent; it is computed again")
+        elif outbox.torn:
+            _LOG.error("the end of the outbox cannot be read: chunks that are reserved and not in it are withheld")
+        with self._writing():
+            outbox.begin(last_rows(ledger) if outbox.torn and not guarded else {})
+        self._open = reserved(ledger, held)
+        unreleased = Counter[str]()
+        for (key, _, _), request in self._open.items():
+            unreleased[key.device] += request.charge.epsilon
+        self._served, self._sealed = dict[StreamKey, StreamRelease](), set[StreamKey]()
+        for settings, mechanism in streams:
+            if mechanism.sessions:
+                raise ShardError(f"{settings.key}: a shard keeps no history of wearers, eyestream run does")
+            if partition_of(settings.id, held.partitions) == held.partition:
+                self._served[settings.key] = resumed(
+                    settings,
+                    mechanism,
+                    held.borders.get(str(settings.key)),
+                    ledger,
+                    unreleased=unreleased[settings.id],
+                    seal=seal,
+                    levels=levels,
+                )
+                if mechanism.baseline_chunks:
+                    self._sealed.add(settings.key)
+        self._timers: Timers[StreamKey] = Timers()
+        for key, stream in self._served.items():
+            self._timers.set(key, stream.next_due())
+        self._requests: list[Request] = []
+        self._unwritten: list[ReleasedChunk] = []
+        self._began: dict[ChunkKey, int] = {}
+        self._granted: set[ChunkKey] = set()
+        self._touched: dict[StreamKey, None] = {}
+        self.position = Position(held.epoch, held.offset, held.newest)
+        self.taken, self.rejected, self.changes = 0, Counter[str](), 0
+        self._conditions = {key: stream.condition for key, stream in self._served.items()}
+        self.waiting = list(held.waiting)
+
+    @property
+    def streams(self) -> dict[StreamKey, StreamRelease]:
+        """What is served here; to be read only."""
+        return self._served
+
+    @property
+    def lengths(self) -> Lengths:
+        """How long its files are: for the second place, before anything is published."""
+        return Lengths(self._released, self._outbox.contents.frames)
+
+    def begin(self, bounds: Bounds) -> int:
+        """From which offset on the log is to be read: what it has lost is missing in the chunks."""
+        if self.position.begin(bounds):
+            self._began = dict.fromkeys(self._began, bounds.first)
+        return self.position.start
+
+    def take(self, entries: Sequence[Entry], now: float | None = None) -> list[ReleasedChunk]:
+        """Take messages of the log and, where nothing more waits in it, the time by its clock.
+
+        Returns
+        -------
+        list
+            Released bytes, durable in the outbox: to be published in order, after those before.
+
+        Raises
+        ------
+        LedgerError
+            Ledger or outbox could not be written, now or before: nothing can be released any more.
+        """
+        with self._writing():
+            for entry in entries:
+                self._feed(entry)
+            if now is not None:
+                for key in self._timers.due(now):
+                    self._note(key, self._served[key].tick(now))
+            self._reserve()
+            return self._write()
+
+    def acknowledge(self, chunks: Iterable[ReleasedChunk]) -> None:
+        """The log has them."""
+        self._outbox.acknowledge(chunks)
+
+    def _feed(self, entry: Entry) -> None:
+        if not self.position.take(entry):
+            self.rejected["offset"] += 1
+            return
+        stream = None if entry.key is None else self._served.get(entry.key)
+        if stream is None or entry.key is None:
+            self.rejected["topic" if entry.key is None or self._is_ours(entry.key) else "partition"] += 1
+            return
+        try:
+            rows = decode_raw(entry.payload, stream.settings.features, stream.settings.schema)
+            self.taken += 1
+            self._note(entry.key, stream.feed(rows, entry.at), entry.offset)
+        except PayloadError as error:
+            self.rejected[error.reason] += 1
+
+    def _is_ours(self, key: StreamKey) -> bool:
+        held = self._outbox.contents
+        return partition_of(key.device, held.partitions) == held.partition
+
+    def _note(self, key: StreamKey, outcome: Outcome, offset: int | None = None) -> None:
+        for request in outcome.requests:
+            self._began[key, request.session, request.last_row] = self.position.next if offset is None else offset
+            self._requests.append(dataclasses.replace(request, write_ahead=True))
+        for chunk in outcome.settled:
+            whose = (key, chunk.span.session, chunk.span.last_row)
+            self._began.pop(whose, None)
+            self._touched[key] = None
+            if chunk.payload is not None:
+                self._unwritten.append(ReleasedChunk(self._id(whose), *key, *whose[1:], chunk.payload))
+        if outcome.fault is not None:
+            _LOG.error("a chunk is dropped: the mechanism failed with %s", outcome.fault)
+        stream = self._served[key]
+        self._timers.set(key, stream.next_due())
+        if stream.condition != self._conditions[key]:
+            self._conditions[key] = stream.condition
+            self.changes += 1
+
+    def _id(self, chunk: ChunkKey) -> str:
+        """The id of the message with the bytes of a chunk: one for its life, which says nothing to others."""
+        text = "/".join(map(str, chunk)).encode()
+        return hashlib.blake2b(text, key=self._secret, digest_size=16, person=b"shard message").hexdigest()
+
+    def _reserve(self) -> None:
+        """Reserve what is new; what an earlier life reserved, and never released, is granted already."""
+        requests, self._requests = self._requests, []
+        answers: list[Granted | Withheld] = []
+        asked = []
+        for request in requests:
+            granted = self._again(request)
+            if granted is None:
+                asked.append(request)
+            else:
+                answers.append(granted)
+        asked_now = self._ledger.reserve(asked, self._today()) if asked else []
+        answers += map(_of_a_baseline, asked_now)
+        own: dict[StreamKey, list[Granted | Withheld]] = {}
+        for answer in answers:
+            own.setdefault(answer.request.key, []).append(answer)
+            if isinstance(answer, Granted) and answer.spent is not None:
+                self._granted.add(_chunk_key(answer.request))
+        self._released += sum(isinstance(one, Granted) and one.spent is not None for one in asked_now)
+        for key, its in own.items():
+            self._note(key, self._served[key].answer(its))
+
+    def _again(self, request: Request) -> Granted | None:
+        """The grant of an earlier life for the same rows at a price of today; None: there is none."""
+        known = self._open.pop(_chunk_key(request), None)
+        if known is None or known.first_row != request.first_row or known.charge not in request.charges:
+            return None
+        return Granted(request, request.charges.index(known.charge))
+
+    def _write(self) -> list[ReleasedChunk]:
+        """Make durable what was settled: bytes, borders, and the next offset."""
+        if not self._touched:
+            return []
+        released, self._unwritten = self._unwritten, []
+        touched, self._touched = self._touched, {}
+        borders = {str(key): self._border(key) for key in touched}
+        log = self.position
+        offset = next(iter(self._began.values()), log.next)
+        self._outbox.append(Step(log.epoch, offset, borders, released, self._outbox.acknowledged, log.newest))
+        for chunk in [chunk for chunk in self._granted if chunk not in self._began]:
+            key, session, last_row = chunk
+            self._ledger.settle(key, RowMark(session, last_row), self._outbox.contents.frames)
+            self._granted.discard(chunk)
+        return released
+
+    def _border(self, key: StreamKey) -> Border:
+        """Where the stream goes on; one with a baseline leaves no readable byte of it."""
+        stream, name = self._served[key], str(key)
+        if key not in self._sealed:
+            return Border(stream.settings.n, stream.border())
+        return Border(stream.settings.n, None if self._seal is None else self._seal.close(stream.border(), name))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Usable again only when the body ran to its end."""
+        if not self._usable:
+            raise LedgerError("the shard is closed, or failed before; nothing can be released any more")
+        self._usable = False
+        try:
+            yield
+        except OSError as error:
+            raise LedgerError(f"cannot write the outbox durably: {error.strerror}") from None
+        self._usable = True
+
+
+def _of_a_baseline(answer: Granted | Withheld) -> Granted | Withheld:
+    """A chunk of a baseline that comes again enters it again: nothing is released of it, and no border is after it."""
+    again = isinstance(answer, Withheld) and answer.obstacle == "rows" and answer.request.unreleased
+    return Granted(answer.request) if again else answer
+
+
+def _chunk_key(request: Request) -> ChunkKey:
+    return request.key, request.session, request.last_row

@@ -1,0 +1,120 @@
+"""The audited thing as a callable, inside the child process."""
+
+import importlib
+import select
+import subprocess
+from collections.abc import Callable
+from io import BufferedReader, FileIO
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.mechanisms import build
+from eyestream.rim.elsewhere import mechanism_named
+from eyestream.rim.files import calibrations
+from eyestream_lab.audit.frames import FrameError, pack, unpack
+from eyestream_lab.audit.subject import Subject
+
+__all__ = ["LoadError", "Release", "fault_of", "load"]
+
+Array = NDArray[np.float64]
+Release = Callable[[Array], Any]
+"""One release of a chunk (F, n); whatever it returns is judged by the caller."""
+
+
+class LoadError(Exception):
+    """There is nothing to audit under that name."""
+
+
+def load(subject: Subject) -> Release:
+    """A callable that makes one release.
+
+    Raises
+    ------
+    LoadError
+        The module, the function or the program is not there.
+    """
+    if subject.kind == "mechanism":
+        name, calibration = subject.target
+        called = mechanism_named(name, "MECHANISM").name
+        ours = build(calibrations.load(calibration), subject.epsilon)
+        if ours.name != called:
+            raise LoadError(f"{calibration} was made for {ours.name}, not for {called}")
+        return lambda chunk: ours.session().release(chunk)
+    if subject.kind == "program":
+        return _Program(subject.target)
+    found = _find(subject.target[0])
+    return found if subject.kind == "function" else _new_sessions(found)
+
+
+def _new_sessions(make: Callable[[], Any]) -> Release:
+    """Every release by a session of its own, which is a function or an object with `release`."""
+
+    def release(chunk: Array) -> Any:
+        session = make()
+        return getattr(session, "release", session)(chunk)
+
+    return release
+
+
+def _find(spec: str) -> Callable[..., Any]:
+    module, _, name = spec.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        raise LoadError(f"{spec}: there is no module {error.name}") from None
+    except AttributeError:
+        raise LoadError(f"{spec}: module {module} has no {name}") from None
+    if not callable(found):
+        raise LoadError(f"{spec}: is no function but a {type(found).__name__}")
+    return found  # type: ignore[no-any-return]
+
+
+class _Program:
+    """A program at the other end of two pipes."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        except OSError as error:
+            raise LoadError(f"{command[0]}: cannot be started: {error.strerror}") from None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._to = self._process.stdin
+        self._from = cast("FileIO", cast("BufferedReader", self._process.stdout).raw)  # unbuffered: what is extra stays
+
+    def __call__(self, chunk: Array) -> Array:
+        """One chunk there, one back."""
+        try:
+            self._to.write(pack(chunk))
+            self._to.flush()
+        except BrokenPipeError:
+            raise EOFError(self._ended()) from None
+        released = unpack(self._from)
+        if released is None:
+            raise EOFError(self._ended())
+        return released
+
+    def _ended(self) -> str:
+        try:
+            code = self._process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            return "the program closed its output"
+        return f"the program ended with exit code {code}"
+
+    def extra(self) -> int:
+        """Bytes that came after the last answer and belong to none."""
+        ready = bool(select.select([self._from.fileno()], [], [], 0.02)[0])
+        return len(self._from.read(1 << 16) or b"") if ready else 0
+
+
+def fault_of(error: BaseException) -> tuple[str, str]:
+    """The finding and the words for what a release raised; never a value."""
+    if isinstance(error, FrameError):
+        return "wrong-shape", str(error)
+    if isinstance(error, EOFError):
+        return "crash", str(error) or "EOFError"
+    return "crash", type(error).__name__

@@ -1,0 +1,310 @@
+"""``eyestream demo``: everything in one process, over the real wire."""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eyestream.cli.log import one_line_faults, start_log
+from eyestream.cli.monitor import monitoring
+from eyestream.cli.options import positive
+from eyestream.cli.stopped import run_until_stopped
+from eyestream.core.calibration import Calibration
+from eyestream.core.charge import EPSILON_UNITS
+from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.entry import Beginning
+from eyestream.core.mechanisms.registry import DEFAULT, beginning_of_gaze, beginnings, entry_of
+from eyestream.core.purposes import PURPOSES, choose
+from eyestream.errors import ConfigError, LinkError
+from eyestream.gaze.features import WINDOW_S
+from eyestream.monitor.serving import need_extra
+from eyestream.rim.config import (
+    BrokerSettings,
+    BudgetSettings,
+    DeviceEntry,
+    PrivacySettings,
+    Settings,
+    SidecarSettings,
+    StreamSettings,
+)
+from eyestream.rim.config.purposes import load_table
+from eyestream.rim.files import calibrations
+from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.rim.plan import resolved
+from eyestream.rim.sidecar.assembly import assemble
+from eyestream.sdk.subscriber import Chunks, subscribe
+from eyestream.streams import StreamKey
+from eyestream.wire.topics import FEATURE_STREAM, GAZE_STREAM
+from eyestream_lab.cli.demo_figures import Figures
+from eyestream_lab.cli.demo_gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
+from eyestream_lab.cli.demo_picture import check_picture, draw
+from eyestream_lab.cli.demo_view import View, open_view, summary
+from eyestream_lab.embedded import embedded_broker
+
+__all__ = ["add_parser", "main"]
+
+EPSILON = 4.8
+FAST_SPEED = 40.0
+
+PATIENCE_SECONDS = 10.0
+"""Wait for the first status, and for the last chunk, at most."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="see it happen: broker, gaze, sidecar and application in one terminal",
+        description="Start a broker of our own on this machine, play the gaze of a person who does not exist, or of a "
+        "tracker, turn it into rows, release them privately chunk by chunk, and show what an application receives. "
+        "Nothing is kept: the ledger is a temporary one.",
+    )
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument(
+        "--fast",
+        action="store_true",
+        help="the first private chunk within 3 s: the calibration of the purpose `adapt`, which waits for no first "
+        f"minute, and {FAST_SPEED:g} times real time",
+    )
+    chosen.add_argument(
+        "--mechanism",
+        choices=sorted(name for name in beginnings() if entry_of(name).front_end is None),
+        default=DEFAULT,
+        help=f"how chunks are released (default {DEFAULT}); cfpa and dcfpa with their post-processing on, as `init` "
+        "has them",
+    )
+    parser.add_argument(
+        "--stream",
+        choices=(FEATURE_STREAM, GAZE_STREAM),
+        default=FEATURE_STREAM,
+        help="what is released: features (the default), or where the eye looks, slot by slot",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=positive,
+        metavar="S",
+        help="length by the clock (default 20; 8 with --fast; 300 of a tracker)",
+    )
+    parser.add_argument("--speed", type=positive, metavar="X", help="times real time (default: one chunk a second)")
+    parser.add_argument("--source", metavar="KIND:WHERE", help="a tracker: lsl:NAME, neon:HOST or core:HOST")
+    parser.add_argument("--profile", metavar="P", help="what the tracker's gaze is in (default: the usual one of KIND)")
+    parser.add_argument("--rate-hz", type=positive, metavar="R", help="its samples a second, where the profile is open")
+    parser.add_argument("--json", action="store_true", help="print one line with one JSON object at the end instead")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE.png", help="draw what stayed inside and what went out, over the same time"
+    )
+    parser.add_argument(
+        "--monitor", action="store_true", help="serve a page with the private chunks, and print its address"
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="port of the demo's broker on 127.0.0.1 (default: a free one)"
+    )
+
+
+def main(options: argparse.Namespace) -> None:
+    """Run the demo.
+
+    Raises
+    ------
+    ConfigError
+        The extra that the demo needs is not installed, or nothing would be sent.
+    LinkError
+        The port is taken.
+    """
+    if options.picture is not None:
+        check_picture(options.picture)
+    if options.monitor:
+        need_extra()
+    start_log(logging.WARNING)
+    if options.stream == GAZE_STREAM:
+        from eyestream_lab.cli.demo_tiles import demo_gaze  # noqa: PLC0415  for who asks
+
+        with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
+            demo_gaze(options, beginning_of_gaze(), Path(folder))
+        return
+    view = View() if options.json else open_view()
+    with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
+        figures = run_until_stopped(_demo(options, Path(folder), view))
+    if options.picture is not None and figures.chunk is not None:
+        draw(figures, options.picture)
+    if options.json:
+        print(json.dumps(figures.as_json()))
+    elif figures.chunk is not None:
+        print(summary(figures))
+    else:
+        print("the time was over before the first chunk was full: take longer, with --seconds")
+
+
+async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figures:
+    one_line_faults()
+    if options.source is not None and options.speed is not None:
+        raise ConfigError("--speed: a tracker has its own")
+    beginning = _fast() if options.fast else beginnings()[options.mechanism]
+    calibration = calibrations.load(beginning.calibration)
+    rival = build(calibrations.load(beginning.rival), EPSILON)
+    figures = Figures(names=calibration.names, n=calibration.n, rows_total=0, rival=rival, anchor=calibration.anchor)
+    usual = FAST_SPEED if options.fast else calibration.n / calibration.rate_hz
+    speed = options.speed or (1.0 if options.source else usual)
+    seconds = options.seconds or (300.0 if options.source else 8.0 if options.fast else 20.0)
+    ready = asyncio.Event()
+    source: WatchedSource | WatchedFeeder
+    if options.source is None:
+        player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
+        if figures.chunks_total < 1:
+            least = (WINDOW_S + figures.withheld * calibration.n / calibration.rate_hz) / speed
+            why = ": the first minute of a session is withheld" if figures.withheld else ", the gaze of one row"
+            raise ConfigError(f"--seconds: expected more than {least:.3g}{why}")
+        source, who = WatchedSource(player, figures.note, ready), f"a simulated person at {speed:g} times real time"
+    else:
+        source = await real_source(options.source, options.profile, options.rate_hz, calibration)
+        source.watched_by(figures.gaze.watch, figures.note, ready)
+        who = f"gaze of {options.source}"
+    figures.waits = f"{who}: {_pace(figures, calibration.rate_hz * speed, WINDOW_S / speed)}"
+    view.announce(figures.waits)
+    with view:
+        async with asyncio.TaskGroup() as group:
+            shown = [
+                group.create_task(source.play(), name="gaze"),
+                group.create_task(_watch(figures, view), name="view"),
+            ]
+            await asyncio.sleep(0)  # gaze first: the rest takes a moment
+            try:
+                async with embedded_broker(options.port) as url:
+                    settings = _settings(url, folder, calibration, beginning)
+                    device = settings.device[0].id
+                    view.announce(f"device {device}; join in from another terminal, with")
+                    view.announce(f"eyestream listen --broker {url} --device {device}")
+                    create_ledger(settings.sidecar.ledger, created=int(time.time()))
+                    limit = None if options.source is None else seconds
+                    async with contextlib.AsyncExitStack() as beside:
+                        if options.monitor:
+                            page = await beside.enter_async_context(
+                                monitoring(settings.private, wait_s=PATIENCE_SECONDS)
+                            )
+                            view.announce(f"page at {page}")
+                        await _play(settings, source, figures, view, ready=ready, seconds=limit)
+            finally:
+                for task in shown:
+                    task.cancel()
+    odometers = read_ledger(settings.sidecar.ledger).odometers
+    figures.epsilon_session = sum(odometer.epsilon for odometer in odometers.values()) / EPSILON_UNITS
+    return figures
+
+
+def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
+    """What comes when, by the clock."""
+    chunk_s = figures.n / rows_a_second
+    said = f"the first row after {first_s:.3g} s, then a private chunk of {figures.n} rows every {chunk_s:.3g} s"
+    if figures.withheld:
+        said += (
+            f". The session's first minute ({figures.withheld * chunk_s:.3g} s here) is withheld, and its mean is "
+            "subtracted from all later rows"
+        )
+    return said
+
+
+def _fast() -> Beginning:
+    """The usual beginning, with the calibration of a purpose that waits for no baseline."""
+    choice = choose(PURPOSES["adapt"], load_table()["rows"])
+    return replace(beginnings()[DEFAULT], calibration=choice.calibration, rival=f"everyday-cfpa-{choice.n}")
+
+
+def _settings(url: str, folder: Path, calibration: Calibration, beginning: Beginning) -> Settings:
+    switched_on: dict[str, Any] = dict.fromkeys(beginning.switched_on, True)
+    privacy = PrivacySettings(calibration=beginning.calibration, epsilon=EPSILON, **switched_on)
+    return Settings(
+        sidecar=SidecarSettings(name="demo", ledger=folder / "ledger"),
+        private=BrokerSettings(url),
+        stream=(
+            StreamSettings(
+                name="features",
+                schema=1,
+                rate_hz=calibration.rate_hz,
+                window_s=30.0,
+                names=calibration.names,
+                grace_s=1.0,
+                idle_s=60.0,
+                release="on_row",
+                privacy=privacy,
+            ),
+        ),
+        budget=BudgetSettings(window_chunks=1, window_epsilon=EPSILON, session_epsilon=1e6, day_epsilon=1e6),
+        device=(DeviceEntry(f"hmd-{secrets.token_hex(5)}"),),
+    )
+
+
+async def _play(
+    settings: Settings,
+    source: WatchedSource | WatchedFeeder,
+    figures: Figures,
+    view: View,
+    *,
+    ready: asyncio.Event,
+    seconds: float | None,
+) -> None:
+    """Sidecar with its source, and application, side by side: until the last chunk has come, or for so long."""
+    device, url, stop = settings.device[0].id, settings.private.url, asyncio.Event()
+    served = {StreamKey(device, "features"): source}
+    with assemble(resolved(settings), lambda: int(time.time()) // 86_400, served) as made:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(made.sidecar.run(stop), name="sidecar")
+            try:
+                async with subscribe(url, device) as chunks:
+                    await _ready(chunks)
+                    application = group.create_task(_listen(chunks, figures, view), name="application")
+                    ready.set()
+                    if seconds is None:
+                        await _complete(application, figures)
+                    else:
+                        await gaze_comes(figures.gaze, PATIENCE_SECONDS)
+                        await asyncio.sleep(seconds)
+                        application.cancel()
+            finally:
+                stop.set()
+
+
+async def _watch(figures: Figures, view: View) -> None:
+    """Show the gaze, a few times a second."""
+    while True:
+        if figures.gaze.samples:
+            view.gaze(figures)
+        await asyncio.sleep(0.05)
+
+
+async def _ready(chunks: Chunks) -> None:
+    """Wait until the sidecar says that it is online."""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while chunks.status is None or chunks.status.state != "online":  # noqa: ASYNC110  a retained message, no event
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise LinkError("the sidecar did not come online") from None
+
+
+async def _listen(chunks: Chunks, figures: Figures, view: View) -> None:
+    """The application: takes every chunk, and notes how long it was under way."""
+    loop = asyncio.get_running_loop()
+    async for chunk in chunks:
+        assert chunks.meta is not None
+        figures.received(chunk, chunks.meta, loop.time())
+        view.update(figures)
+        if len(figures.latencies_ms) == figures.chunks_total:
+            return
+
+
+async def _complete(application: "asyncio.Task[None]", figures: Figures) -> None:
+    """Wait for the last chunk, for as long as gaze or chunks come."""
+    while not application.done():
+        before = (len(figures.latencies_ms), figures.gaze.samples)
+        await asyncio.wait({application}, timeout=PATIENCE_SECONDS)
+        if not application.done() and before == (len(figures.latencies_ms), figures.gaze.samples):
+            missing = figures.chunks_total - len(figures.latencies_ms)
+            raise LinkError(f"{missing} of {figures.chunks_total} chunks did not arrive")
+    await application

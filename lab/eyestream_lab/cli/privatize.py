@@ -1,0 +1,234 @@
+"""``eyestream privatize``: recorded data sets, file to file."""
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from eyestream.claims.facts import Correlated
+from eyestream.cli.left import some
+from eyestream.cli.options import (
+    RECORDING,
+    add_own_options,
+    add_profile,
+    add_workers,
+    check_targets,
+    positive,
+)
+from eyestream.cli.progress import Progress, load_all
+from eyestream.core.calibration import Calibration
+from eyestream.core.charge import LEVELS
+from eyestream.core.mechanisms.registry import entry_of
+from eyestream.errors import ConfigError
+from eyestream.gaze.profile import Profile
+from eyestream.rim.elsewhere import mechanism_elsewhere
+from eyestream.rim.files import calibrations, recordings
+from eyestream.rim.files.extraction import refuse_nothing, stem
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.files.recordings import Recording
+from eyestream.streams import GAZE
+from eyestream_lab.cli import privatize_corpus
+from eyestream_lab.cli.booking import booked
+from eyestream_lab.cli.privatize_batch import batch, builder
+from eyestream_lab.cli.privatize_words import after, before, line
+from eyestream_lab.cli.schedule import add_schedule, check_schedule, kept_low
+from eyestream_lab.cli.worth import add_worth, first_row
+from eyestream_lab.files.labels import load_labels
+from eyestream_lab.recorded.gaze import front_end_of, save_released_gaze, write_claim
+from eyestream_lab.recorded.privatize import privatize, privatize_whole
+from eyestream_lab.recorded.released import Released, claim_beside
+from eyestream_lab.recorded.worth import refuse_own_people
+
+__all__ = ["add_parser", "main"]
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "privatize",
+        help="release whole recordings privately, file to file",
+        description="Release every chunk of each recording through the mechanism that the calibration was made for. "
+        "This is one release: epsilon of all its chunks is spent, and running it again on the same "
+        "recording spends as much again. Beside each file lies what is claimed of it, for machines "
+        "(NAME.claim.json). With --mechanism NAME and a folder with participants.tsv, release a whole corpus of people "
+        "at tasks: DIR is another such folder, with claim.json and CLAIM.md.",
+    )
+    parser.add_argument(
+        "recordings", nargs="+", type=Path, metavar="RECORDING", help=f"{RECORDING}; or the folder of a corpus"
+    )
+    add_profile(parser)
+    parser.add_argument("--calibration", metavar="FILE", help="file, or name of a shipped calibration")
+    parser.add_argument(
+        "--participants",
+        type=Path,
+        metavar="FILE.tsv",
+        help="for a calibration with a history: a table with the columns participant_id and recording, which says "
+        "whose sessions the recordings are; without it all are of one person, in the order given",
+    )
+    add_own_options(parser)
+    parser.add_argument("--epsilon", type=positive, metavar="E", help="of a chunk, all features together")
+    privatize_corpus.add_options(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
+    parser.add_argument("--shrink", action="store_true", help="shrink toward the corpus mean (free post-processing)")
+    parser.add_argument("--smooth", action="store_true", help="filter the chunks of a recording (free post-processing)")
+    parser.add_argument("--clip", action="store_true", help="clip to the calibrated range (free post-processing)")
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="FILE",
+        help="book what is spent in this ledger first, made with `eyestream budget --new`",
+    )
+    parser.add_argument("--device", metavar="ID", help="with --ledger: the pseudonym of the person's device")
+    parser.add_argument(
+        "--lifetime-epsilon",
+        type=positive,
+        metavar="L",
+        help="with --ledger: release nothing that takes what it has booked for the device above L",
+    )
+    parser.add_argument(
+        "--lifetime-mode",
+        choices=("stop", "fade"),
+        help="with --lifetime-epsilon: refuse what does not fit (stop, the default), or let epsilon of a chunk halve, "
+        f"level by level, on {LEVELS} levels on the way there (fade); give the same at each run",
+    )
+    add_schedule(parser)
+    add_workers(parser)
+    add_worth(parser)
+    parser.add_argument(
+        "--whole", action="store_true", help="one chunk as long as the recording (FPA), range instead of ball"
+    )
+
+
+def main(options: argparse.Namespace) -> None:
+    """Release every recording and write it under its own name.
+
+    Raises
+    ------
+    ConfigError
+        Epsilon is refused, two recordings share a name, one is not worth its epsilon, or DIR is where a
+        recording lies or cannot be written.
+    LedgerError
+        The ledger cannot be used.
+    RecordingError, CalibrationError
+        A file is not what it should be, or the calibration is for other features.
+    """
+    if options.mechanism is not None and ":" not in options.mechanism:
+        privatize_corpus.main(options)
+        return
+    _check_options(options)
+    if options.mechanism is not None:
+        mechanism_elsewhere(options.mechanism, "--mechanism")
+    calibration = calibrations.load(options.calibration)
+    profile = load_profile(options.profile) if options.profile else None
+    slots = entry_of(calibration.mechanism).front_end is not None
+    if slots and (profile is None or options.whole):
+        raise ConfigError(f"{options.calibration} releases slots of gaze: expected --profile, and no --whole")
+    targets = [options.out / (path.name if profile is None else f"{stem(path)}.npz") for path in options.recordings]
+    check_targets(options.recordings, targets, what="release", plural="releases")
+    check_targets(options.recordings, [claim_beside(target) for target in targets], what="claim", plural="claims")
+    loaded = _loaded(options, calibration, profile)
+    for said in before(options, calibration, loaded):
+        print(said)
+    first = first_row(options, calibration, loaded)
+    if options.cluster is not None or options.jobs is not None:
+        batch(options, calibration, loaded, targets, first)
+        return
+    with _releases(options, calibration, loaded, first) as releases:
+        if replaced := sum(target.exists() for target in targets):
+            print(f"{some(replaced, 'earlier release')} in {options.out} replaced. What was told still counts")
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"{options.out}: cannot be written: {error.strerror}") from None
+        made: list[Released] = []
+        counted = Progress("released", len(loaded), "recordings")
+        for index, (target, released) in enumerate(zip(targets, releases, strict=True), start=1):
+            made += [released] if slots else []
+            _write(released, target, booked=options.ledger is not None)
+            counted.clear()
+            print(line(released, target, fades=options.lifetime_mode == "fade"))
+            counted(index)
+    counted.clear()
+    if slots:
+        write_claim(made, targets, options.out / "claim.json")
+    for said in after([] if slots else loaded, claim_beside(targets[0])):
+        print(said)
+
+
+def _loaded(options: argparse.Namespace, calibration: Calibration, profile: Profile | None) -> list[Recording]:
+    """The recordings, which must be of the calibration's features and front end."""
+    loaded = load_all(options.recordings, profile, front_end_of(calibration))
+    for recording in loaded:
+        refuse_nothing(recording)
+        calibration.check_stream(recording.names, recording.rate_hz)
+        if recording.front_end is not None:
+            calibration.check_front_end(recording.front_end)
+        refuse_own_people(calibration, recording, recording.path)
+    if not calibration.sessions and options.participants is not None:
+        raise ConfigError(f"--participants: is for calibrations with a history, not for {calibration.mechanism}")
+    one_by_one = calibration.sessions or entry_of(calibration.mechanism).front_end is not None
+    if one_by_one and (options.cluster is not None or options.jobs is not None):
+        raise ConfigError(f"--jobs, --cluster: not for {calibration.mechanism}, whose releases are made in order")
+    return loaded
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Raise ConfigError for options that do not go together."""
+    privatize_corpus.check_no_corpus(options)
+    if options.whole and (options.shrink or options.clip or options.smooth or options.option):
+        raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
+    check_schedule(options)
+    if (options.ledger is None) != (options.device is None):
+        raise ConfigError("--ledger and --device go together")
+    if options.whole and (options.cluster is not None or options.jobs is not None):
+        raise ConfigError("--jobs and --cluster release chunks: they are not for --whole")
+    if options.ledger is not None and options.whole:
+        raise ConfigError("--ledger counts chunks: it is not for --whole")
+    if options.lifetime_epsilon is not None and options.ledger is None:
+        raise ConfigError("--lifetime-epsilon is of what a ledger has booked: expected --ledger too")
+    if options.lifetime_mode is not None and options.lifetime_epsilon is None:
+        raise ConfigError("--lifetime-mode goes with --lifetime-epsilon")
+
+
+def _people(options: argparse.Namespace) -> list[str]:
+    """Whose each recording is; nothing where all are of one person."""
+    if options.participants is None:
+        return []
+    return [one.person for one in load_labels(options.participants, "participant_id", options.recordings)]
+
+
+@contextlib.contextmanager
+def _releases(
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], first: int
+) -> Iterator[Iterator[Released]]:
+    """The releases, made as they are taken; with --ledger all are booked before the first is made."""
+    if options.whole:
+        if calibration.sessions:
+            raise ConfigError("--whole: not for a calibration with a history, whose ranges are of residual rows")
+        yield privatize_whole(loaded, calibration, options.epsilon)
+        return
+    if options.ledger is not None and options.participants is not None:
+        raise ConfigError("--ledger books one person's device: it is not for --participants")
+    mechanism, correlated = kept_low(options, calibration, loaded, builder(options, calibration))
+    with booked(options, calibration, loaded, mechanism, first) as booking:
+        people = _people(options)
+        made = privatize(loaded, calibration, mechanism, booking, every=options.every, first_row=first, people=people)
+        yield (_under_class(released, correlated) for released in made)
+
+
+def _write(released: Released, target: Path, *, booked: bool) -> None:
+    """A release, and what is claimed of it beside it."""
+    try:
+        save = save_released_gaze if set(GAZE) <= set(released.recording.names) else recordings.save
+        save(released.recording, target)
+        released.save_claim(target)
+    except OSError as error:
+        said = f"{error.filename or target}: cannot be written: {error.strerror or error}"
+        raise ConfigError(f"{said}; what was booked stays spent" if booked else said) from None
+
+
+def _under_class(released: Released, correlated: Correlated | None) -> Released:
+    """With what the whole recording tells of one chunk in its guarantee."""
+    return replace(released, guarantee=replace(released.guarantee, correlated=correlated))

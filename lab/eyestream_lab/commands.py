@@ -1,0 +1,23 @@
+"""The commands that the laboratory adds to `eyestream`."""
+
+__all__ = ["COMMANDS"]
+
+COMMANDS = {
+    "demo": ("eyestream_lab.cli.demo", "see it happen: broker, recording, sidecar and application in one terminal"),
+    "advise": ("eyestream_lab.cli.advise", "which calibration and epsilon to take, and what to expect of them"),
+    "calibrate": ("eyestream_lab.cli.calibrate", "learn ball and range of every feature from public recordings"),
+    "privatize": ("eyestream_lab.cli.privatize", "release whole recordings privately, file to file"),
+    "inspect": ("eyestream_lab.cli.inspect", "look at a file of gaze, and propose the profile that reads it"),
+    "extract": ("eyestream_lab.cli.extract", "recordings of gaze to rows of the 52 features"),
+    "events": (
+        "eyestream_lab.cli.events",
+        "fixations, saccades and blinks of recordings of gaze, scored where labels are",
+    ),
+    "simulate": ("eyestream_lab.cli.simulate", "make recordings of people who do not exist"),
+    "study": ("eyestream_lab.cli.study", "utility of the mechanisms and attacks on them, as a report"),
+    "audit": (
+        "eyestream_lab.cli.audit",
+        "attack a mechanism from outside: a Python function, a program, or one of ours",
+    ),
+}
+"""Module and help text of each command, by its name."""

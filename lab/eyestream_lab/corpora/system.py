@@ -1,0 +1,61 @@
+"""The one face of systems that release a whole corpus."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from eyestream_lab.corpora.claims import Promise
+from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.draws import Draws
+from eyestream_lab.corpora.kinds import Kind
+
+__all__ = ["System", "Unit", "recordings_alone", "tasks_of"]
+
+Data = TypeVar("Data")
+
+
+class Unit(NamedTuple):
+    """What is released together: interrupted, all of it is released again, with new random numbers."""
+
+    name: str
+    parts: tuple[Part, ...]
+
+
+class System(Protocol[Data]):
+    """A system that releases a corpus."""
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """What it was built with."""
+        ...
+
+    @property
+    def released_kind(self) -> Kind[Any] | None:
+        """What is released, where that is another kind than what came in."""
+        ...
+
+    def units(self, corpus: Corpus[Data], survey: Survey) -> list[Unit]:
+        """What to release, in order; ConfigError or RecordingError where the corpus cannot be released at all."""
+        ...
+
+    def promise(self, corpus: Corpus[Data], survey: Survey) -> Promise:
+        """What the release promises. A function of who took part in what, of numbers of rows, and of the options."""
+        ...
+
+    def release(self, corpus: Corpus[Data], survey: Survey, unit: Unit, draws: Draws) -> Iterator[tuple[Part, Any]]:
+        """The released recordings of a unit, one at a time."""
+        ...
+
+
+def recordings_alone(corpus: Corpus[Data]) -> list[Unit]:
+    """A unit for each recording."""
+    return [Unit(part.recording, (part,)) for part in corpus.parts]
+
+
+def tasks_of(corpus: Corpus[Data]) -> list[Unit]:
+    """A unit for each task."""
+    return [Unit(task, corpus.of_task(task)) for task in corpus.tasks]

@@ -1,0 +1,78 @@
+"""The embedded broker: amqtt on the loopback, for the demo, tests and a laptop. An extra; never exposed further."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import weakref
+from collections.abc import AsyncIterator
+
+from eyestream.errors import ConfigError, LinkError
+
+__all__ = ["embedded_broker"]
+
+STOP_SECONDS = 3.0
+"""amqtt's shutdown hangs on some Pythons; every stop is bounded."""
+
+
+@contextlib.asynccontextmanager
+async def embedded_broker(port: int | None = None) -> AsyncIterator[str]:
+    """Run a broker in this event loop; gives its URL.
+
+    Parameters
+    ----------
+    port
+        TCP port of 127.0.0.1; a free one when None.
+
+    Raises
+    ------
+    ConfigError
+        amqtt is not installed.
+    LinkError
+        The port is taken.
+    """
+    try:
+        from amqtt.broker import Broker  # noqa: PLC0415  an extra, and heavy
+        from amqtt.errors import BrokerError  # noqa: PLC0415
+    except ImportError:
+        raise ConfigError("the embedded broker is not installed: pip install eyestream-lab") from None
+    for name in ("amqtt", "transitions"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # its lines name topics and sizes
+    chosen = _bindable(port)
+    broker = Broker(
+        {
+            "listeners": {"default": {"type": "tcp", "bind": f"127.0.0.1:{chosen}", "max_connections": 32}},
+            "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
+        }
+    )
+    take, writers = broker.stream_connected, weakref.WeakSet[asyncio.StreamWriter]()
+
+    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str) -> None:
+        writers.add(writer)
+        await take(reader, writer, listener_name)
+
+    broker.stream_connected = taken
+    try:
+        await broker.start()
+    except BrokerError:
+        raise LinkError(f"port {chosen} of 127.0.0.1 cannot be opened for the embedded broker") from None
+    try:
+        yield f"mqtt://127.0.0.1:{chosen}"
+    finally:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await broker.shutdown()
+        for writer in writers:  # amqtt leaves some open whose clients have just gone
+            writer.transport.abort()
+        await asyncio.sleep(0)  # a transport lets its socket go in the next turn of the loop
+
+
+def _bindable(port: int | None) -> int:
+    """`port`, or a free one, that can be bound now; amqtt itself reports a taken port at length."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port or 0))
+        except (OSError, OverflowError):
+            raise LinkError(f"port {port} of 127.0.0.1 is taken, or not ours to open") from None
+        return int(probe.getsockname()[1])

@@ -1,0 +1,1 @@
+"""Fixations, saccades and blinks by published detectors, and scores of them where labels are."""

@@ -1,0 +1,1 @@
+"""Recordings in the formats of makers and of data sets, and tables of labels."""

@@ -1,0 +1,22 @@
+"""FPA: noise on the first Fourier coefficients of a whole recording. Offline only."""
+
+from eyestream.core.building import building
+from eyestream.core.calibration import Calibration
+from eyestream.core.mechanism import Mechanism
+from eyestream_lab.fpa.mechanism import FPA
+
+__all__ = ["FPA", "build_whole"]
+
+
+def build_whole(calibration: Calibration, epsilon: float, rows: int, *, k: int = 1) -> Mechanism:
+    """The mechanism that releases a recording of `rows` rows as one chunk, inside the range of any calibration.
+
+    Raises
+    ------
+    ConfigError
+        when epsilon or k cannot be used.
+    MechanismError
+        as `eyestream.core.mechanisms.build`.
+    """
+    with building(FPA.name, epsilon):
+        return FPA(calibration, epsilon, rows, k=k)

@@ -1,0 +1,200 @@
+"""Classification of private features: who a person is, and whatever the labels say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream_lab.study.cells import Cell, Record
+from eyestream_lab.study.classifiers import CLASSIFIERS, scorer
+from eyestream_lab.study.measures import mean_and_error
+from eyestream_lab.study.plan import Plan
+from eyestream_lab.study.sources import BASELINES, RAW, SOURCES, World
+from eyestream_lab.study.splits import halves
+
+__all__ = [
+    "PERSON",
+    "Outcome",
+    "cells",
+    "label_folds",
+    "measure",
+    "outcomes",
+    "person_folds",
+    "session_folds",
+    "summarise",
+    "vote",
+]
+
+Array = NDArray[np.float64]
+
+PERSON = "person"
+"""The task that needs no labels: first half of each recording against its second half."""
+
+
+def cells(plan: Plan, world: World) -> list[Cell]:
+    """One cell for each task, source, chunk length, epsilon and seed."""
+    work = []
+    for task in (PERSON, *world.population.labels):
+        for source in (RAW, *SOURCES, *BASELINES):
+            if not source.attacked:
+                continue
+            for n in plan.attack_chunks if source.chunked else plan.attack_chunks[:1]:
+                for epsilon in plan.epsilons if source is not RAW else (0.0,):
+                    for seed in range(plan.seeds):
+                        settings = {"source": source.label, "mechanism": source.mechanism, "n": n, "epsilon": epsilon}
+                        work.append(
+                            Cell("classification", {"task": task, "seed": seed, "stride": plan.stride} | settings)
+                        )
+    return work
+
+
+def measure(
+    world: World, *, task: str, source: str, mechanism: str, n: int, epsilon: float, seed: int, stride: int
+) -> list[Record]:
+    """Accuracy of each classifier on one private release, trained and tested on private rows."""
+    release = world.releases(source, n, epsilon, seed=seed)
+    population = world.population
+    rows = {r: release(r)[:, world.active] for r in population.released}
+    if task == PERSON:
+        return _person(world, rows, n, seed, max(stride // 2, 1))
+    return _label(world, rows, task, seed, stride)
+
+
+Part = tuple[int, int, Array]
+"""Class, recording, and rows (m, F)."""
+
+Fold = tuple[Sequence[Part], Sequence[Part]]
+"""What is learned from, and what is tested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one tested recording was classified.
+
+    Attributes
+    ----------
+    recording : its number.
+    windows : of it that were tested.
+    right : of these that were put into the right class.
+    vote : 1 when the majority of them was, see `vote`.
+    """
+
+    recording: int
+    windows: int
+    right: int
+    vote: float
+
+
+def person_folds(people: Sequence[str], rows: Mapping[int, Array], n: int, stride: int) -> tuple[list[str], list[Fold]]:
+    """One fold: the first half of each recording is learned from, the second tested, every `stride`-th row of both.
+
+    Parameters
+    ----------
+    people, rows
+        Of all recordings; (m, F) released rows of those that take part, NaN where a row is withheld.
+
+    Returns
+    -------
+    The classes and the fold.
+    """
+    parts = {r: (own[known], own[unknown]) for r, own in rows.items() for known, unknown in [halves(len(own), n)]}
+    return session_folds(people, parts, stride)
+
+
+def session_folds(
+    people: Sequence[str], sessions: Mapping[int, tuple[Array, Array]], stride: int
+) -> tuple[list[str], list[Fold]]:
+    """One fold: the first of two sessions (m, F) of each recording is learned from, the second tested; as above."""
+    present = sorted({people[r] for r in sessions})
+    train, test = (
+        [(present.index(people[r]), r, _seen(own[side][::stride])) for r, own in sessions.items()] for side in (0, 1)
+    )
+    return present, [(train, test)]
+
+
+def label_folds(
+    people: Sequence[str], labels: Sequence[str], rows: Mapping[int, Array], stride: int
+) -> tuple[list[str], list[Fold]]:
+    """Leave one person out: every person is classified by what was learned of all others; arguments as above.
+
+    A person without whom fewer than two classes are left is not tested.
+    """
+    values = sorted({labels[r] for r in rows})
+    parts = {r: (values.index(labels[r]), r, _seen(own[::stride])) for r, own in rows.items()}
+    folds: list[Fold] = []
+    for person in sorted({people[r] for r in rows}):
+        train = [part for r, part in parts.items() if people[r] != person]
+        if len({label for label, _, _ in train}) > 1:
+            folds.append((train, [part for r, part in parts.items() if people[r] == person]))
+    return values, folds
+
+
+def _seen(rows: Array) -> Array:
+    """Without rows that are withheld, as those of a baseline are."""
+    return rows[np.isfinite(rows).all(axis=1)]
+
+
+def _person(world: World, rows: dict[int, Array], n: int, seed: int, stride: int) -> list[Record]:
+    classes, folds = person_folds(world.population.people, rows, n, stride)
+    base = {"classes": len(classes), "chance": 1 / len(classes)}
+    return [{"classifier": name} | base | _result(name, folds, seed) for name in CLASSIFIERS]
+
+
+def _label(world: World, rows: dict[int, Array], task: str, seed: int, stride: int) -> list[Record]:
+    population = world.population
+    labels = population.labels[task]
+    values, folds = label_folds(population.people, labels, rows, stride)
+    if not folds:
+        return []
+    shares = [sum(labels[r] == value for r in rows) / len(rows) for value in values]
+    base = {"classes": len(values), "chance": 1 / len(values), "largest_class": max(shares)}
+    return [{"classifier": name} | base | _result(name, folds, seed) for name in CLASSIFIERS]
+
+
+def _result(name: str, folds: Sequence[Fold], seed: int) -> Record:
+    found = outcomes(name, folds, seed)
+    windows = sum(outcome.windows for outcome in found)
+    right = sum(outcome.right for outcome in found)
+    return {"per_window": right / windows, "voted": float(np.mean([outcome.vote for outcome in found]))}
+
+
+def outcomes(name: str, folds: Sequence[Fold], seed: int) -> list[Outcome]:
+    """How the classifier `name` of `CLASSIFIERS` does on every tested recording of every fold."""
+    found = []
+    for train, test in folds:
+        classes = np.concatenate([np.full(len(rows), label) for label, _, rows in train])
+        present, renamed = np.unique(classes, return_inverse=True)
+        learned = scorer(name, seed, len(classes))
+        learned.fit(np.concatenate([rows for _, _, rows in train]), renamed)
+        for label, recording, rows in test:
+            if not len(rows):  # shorter than a baseline: all of it is withheld
+                continue
+            predicted = present[np.argmax(learned.scores(rows), axis=1)]
+            right = int(np.count_nonzero(predicted == label))
+            found.append(Outcome(recording, len(rows), right, vote(predicted, label)))
+    return found
+
+
+def vote(predicted: NDArray[np.intp], label: int) -> float:
+    """1 when the majority of the windows says `label`, else 0; a tie of m is right with probability 1 / m."""
+    counts = np.bincount(predicted, minlength=label + 1)
+    leading = np.flatnonzero(counts == counts.max())
+    return float(label in leading) / len(leading)
+
+
+def summarise(records: Sequence[Record]) -> list[Record]:
+    """Mean over the seeds with half the width of the 95 % confidence interval."""
+    groups: dict[tuple[str | float, ...], list[Record]] = {}
+    for record in records:
+        key = tuple(record[name] for name in ("task", "source", "n", "epsilon", "classifier"))
+        groups.setdefault(key, []).append(record)
+    summary = []
+    for (task, source, n, epsilon, classifier), group in groups.items():
+        row: Record = {"task": task, "source": source, "n": n, "epsilon": epsilon, "classifier": classifier}
+        for name in ("per_window", "voted"):
+            mean, _, half = mean_and_error([record[name] for record in group])
+            row |= {name: mean, f"{name}_interval": half}
+        row |= {name: group[0].get(name) for name in ("classes", "chance", "largest_class")}
+        summary.append(row | {"seeds": len(group)})
+    return summary

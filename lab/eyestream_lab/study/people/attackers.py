@@ -1,0 +1,159 @@
+"""Attackers by name: each takes a gallery and scores every unknown session against every known person.
+
+likelihood
+    Knows the mechanism: decodes code words or reads noisy values, and scores their likelihood for each candidate under
+    the public law. `words` and `noise_likelihood` have the formulas.
+exemplar
+    The same, of whose candidates one minute of the released stream is labelled.
+exemplar, raw
+    The same, who has seen one minute of each candidate's *unreleased* rows.
+matcher, lda, nearest, forest
+    Know nothing of the mechanism and learn from the labelled released chunks: distance of means, linear discriminants
+    with shrunk covariance, the nearest chunk, 100 trees.
+spread
+    Knows nothing of it either, and compares how much each session moves. `spread` has it.
+deep
+    A dense network on sequences of released chunks; `deep` has it. Needs the extra `deep`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+
+from eyestream.core.mechanism import Mechanism
+from eyestream.rim.elsewhere import imported
+from eyestream_lab.study.classifiers import match_means
+from eyestream_lab.study.people.galleries import Gallery
+from eyestream_lab.study.people.spread import spread_scores
+from eyestream_lab.study.people.white_box import WhiteBox
+from eyestream_lab.study.ways import study_part
+
+__all__ = ["ATTACKERS", "USUAL", "WHITE_BOX", "applies", "attack", "describe"]
+
+Array = NDArray[np.float64]
+
+WHITE_BOX = ("likelihood", "exemplar", "exemplar, raw")
+"""Attackers who know the mechanism."""
+
+
+def attack(name: str, gallery: Gallery, seed: int) -> Array:
+    """Scores (P, P), larger is likelier; unknown sessions first."""
+    return ATTACKERS[name](gallery, seed)
+
+
+def applies(name: str, mechanism: Mechanism | None) -> bool:
+    """Whether the attacker can attack releases of `mechanism` (None: raw rows): white boxes must know its law."""
+    if name not in WHITE_BOX:
+        return True
+    return mechanism is not None and study_part(mechanism.name).white_box is not None
+
+
+def _likelihood(gallery: Gallery, seed: int) -> Array:
+    return _white_box(gallery).labelled(gallery, gallery.known)
+
+
+def _exemplar(gallery: Gallery, seed: int) -> Array:
+    return _white_box(gallery).labelled(gallery, [chunks[: gallery.minute] for chunks in gallery.known])
+
+
+def _raw_exemplar(gallery: Gallery, seed: int) -> Array:
+    return _white_box(gallery).seen_raw(gallery)
+
+
+def _white_box(gallery: Gallery) -> WhiteBox:
+    assert gallery.mechanism is not None
+    place = study_part(gallery.mechanism.name).white_box
+    assert place is not None
+    return imported(place, WhiteBox, f"white box of mechanism {gallery.mechanism.name}")
+
+
+def describe(gallery: Gallery, chunks: NDArray[np.float32]) -> Array:
+    """(T, 2 A) of each chunk (F, n): mean of each released feature, and its change from first to second half."""
+    own = np.asarray(chunks, np.float64)[:, gallery.active]
+    half = own.shape[2] // 2
+    change = own[:, :, half:].mean(axis=2) - own[:, :, :half].mean(axis=2)
+    return np.concatenate([own.mean(axis=2), change], axis=1)
+
+
+def _matcher(gallery: Gallery, seed: int) -> Array:
+    n = gallery.known[0].shape[2]
+    known, unknown = (
+        [
+            np.asarray(c, np.float64)[:, gallery.active].transpose(0, 2, 1).reshape(-1, len(gallery.active))
+            for c in group
+        ]
+        for group in (gallery.known, gallery.unknown)
+    )
+    return match_means(known, unknown, n)
+
+
+def _learned(make: Callable[[Array, NDArray[np.intp]], Callable[[Array], Array]]) -> Callable[[Gallery, int], Array]:
+    """An attacker from what learns z-scored chunks (m, 2 A) of people (m,), and scores others."""
+
+    def run(gallery: Gallery, seed: int) -> Array:
+        known = [describe(gallery, chunks) for chunks in gallery.known]
+        rows = np.concatenate(known)
+        mean, sd = rows.mean(axis=0), rows.std(axis=0)
+        kept = sd > 0
+        who = np.repeat(np.arange(len(known)), [len(own) for own in known])
+        score = make((rows - mean)[:, kept] / sd[kept], who)
+        scaled = [((describe(gallery, c) - mean)[:, kept] / sd[kept]) for c in gallery.unknown]
+        return np.array([score(own).mean(axis=0) for own in scaled])
+
+    return run
+
+
+def _lda(rows: Array, who: NDArray[np.intp]) -> Callable[[Array], Array]:
+    if len(rows) <= who.max() + 1:  # one chunk a person: there is no covariance within people to learn
+        return _nearest(rows, who)
+    learned = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(rows, who)
+
+    def score(own: Array) -> Array:
+        logs: Array = learned.predict_log_proba(own)
+        return np.maximum(logs, -50.0)
+
+    return score
+
+
+def _nearest(rows: Array, who: NDArray[np.intp]) -> Callable[[Array], Array]:
+    def score(own: Array) -> Array:
+        squares = (own**2).sum(axis=1)[:, None] + (rows**2).sum(axis=1) - 2 * own @ rows.T
+        distance = np.sqrt(np.maximum(squares, 0.0))
+        return -np.array([distance[:, who == one].min(axis=1) for one in range(who.max() + 1)]).T
+
+    return score
+
+
+def _forest(gallery: Gallery, seed: int) -> Array:
+    def make(rows: Array, who: NDArray[np.intp]) -> Callable[[Array], Array]:
+        probabilities: Callable[[Array], Array] = (
+            RandomForestClassifier(100, random_state=seed).fit(rows, who).predict_proba
+        )
+        return probabilities
+
+    return _learned(make)(gallery, seed)
+
+
+def _deep(gallery: Gallery, seed: int) -> Array:
+    from eyestream_lab.study.people.deep import deep_scores  # noqa: PLC0415  needs an extra
+
+    return deep_scores(gallery, seed)
+
+
+ATTACKERS: dict[str, Callable[[Gallery, int], Array]] = {
+    "likelihood": _likelihood,
+    "exemplar": _exemplar,
+    "exemplar, raw": _raw_exemplar,
+    "matcher": _matcher,
+    "lda": _learned(_lda),
+    "nearest": _learned(_nearest),
+    "forest": _forest,
+    "spread": spread_scores,
+    "deep": _deep,
+}
+
+USUAL = tuple(name for name in ATTACKERS if name != "deep")
+"""Those that take seconds, and no extra of their own."""

@@ -1,0 +1,102 @@
+"""Ways of releasing that stand in one picture: what ships, each at equal epsilon a minute."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.additive.fourier import FILTERED
+from eyestream.core.additive.signals import CHUNKS, Signals
+from eyestream.core.mechanisms.registry import entry_of, names
+from eyestream_lab.parts import part_of
+
+__all__ = ["RAW_ROWS", "Form", "StudyPart", "Way", "of_chunks", "plain", "study_part", "ways", "with_signals"]
+
+RAW_ROWS = "raw"
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a mechanism of some calibration is built, and its look.
+
+    Attributes
+    ----------
+    label : its name in tables.
+    colour, mark : the same in every figure.
+    options : what the mechanism is built with.
+    """
+
+    label: str
+    colour: str
+    mark: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A recipe of a shipped calibration, and the forms that are released with it.
+
+    Attributes
+    ----------
+    mechanism : its name.
+    calibration : what it is calibrated with, beside its defaults.
+    forms : the plain one first. White boxes attack that one also in the name of the others: these are made of it.
+    place : in pictures and tables, the least first.
+    traced : whether traces of one person are drawn.
+    """
+
+    mechanism: str
+    calibration: Mapping[str, Any]
+    forms: tuple[Form, ...]
+    place: int = 0
+    traced: bool = False
+
+
+def plain(mechanism: str, colour: str, mark: str, place: int, *, traced: bool = False) -> Way:
+    """The plain form and the filtered one of a mechanism that has such options."""
+    forms = (Form(mechanism, colour, mark), Form(f"{mechanism}, filtered", colour, mark, FILTERED))
+    return Way(mechanism, {}, forms, place, traced)
+
+
+@dataclass(frozen=True)
+class StudyPart:
+    """What the study knows of a mechanism beside the forms of its entry.
+
+    Attributes
+    ----------
+    ways : by the names of the shipped calibrations, without `everyday-` and the length of a chunk.
+    statistic : what a release tells best about a chunk (..., n), one number a feature; None where not known.
+    signals : what its noise is added to; None where it adds none.
+    limit : what it is calibrated with where its model stands for all people; None: its model is no such one.
+    white_box : reference to the `eyestream_lab.study.people.white_box.WhiteBox` that knows its law; None: nobody does.
+    """
+
+    ways: Mapping[str, Way] = field(default_factory=dict)
+    statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    signals: Signals | None = None
+    limit: Mapping[str, Any] | None = None
+    white_box: str | None = None
+
+
+def study_part(mechanism: str) -> StudyPart:
+    """Of a mechanism by its name; an empty one where its entry refers to none."""
+    return part_of(entry_of(mechanism), "study", StudyPart) or StudyPart()
+
+
+def with_signals() -> dict[str, Signals]:
+    """What mechanisms of additive noise add it to, by their names."""
+    found = {name: study_part(name).signals for name in names()}
+    return {name: signals for name, signals in found.items() if signals is not None}
+
+
+def of_chunks() -> str:
+    """The mechanism that keeps coefficients of the chunk itself: where one mechanism stands for all, it is this one."""
+    return next(name for name, signals in with_signals().items() if signals is CHUNKS)
+
+
+def ways() -> dict[str, Way]:
+    """Of all mechanisms, in the order of pictures."""
+    every = {name: way for mechanism in names() for name, way in study_part(mechanism).ways.items()}
+    return dict(sorted(every.items(), key=lambda item: item[1].place))

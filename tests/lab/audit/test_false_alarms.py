@@ -1,0 +1,46 @@
+"""Correct mechanisms are not flagged: each once here, 200 audits in the slow form."""
+
+import concurrent.futures
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from eyestream_lab.audit.run import PARTS, Plan, audit
+from tests.lab.audit.subjects import CORRECT, OURS, SMALL, correct_subject
+
+RUNS = 200
+RUNS_AT_ONCE = 2
+FEW = replace(SMALL, screening=100, most=2_000, surface=3_000, reuse=1_000, state=1_000, timing=60)
+WIDE = replace(FEW, screening=50, most=500, surface=1_000, reuse=500, state=500)
+"""For chunks of 52 x 32 values, which cost more."""
+
+EACH = (*CORRECT, *OURS)
+
+
+def _plan(name: str) -> Plan:
+    return WIDE if name in OURS else FEW
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("searched")
+@pytest.mark.parametrize("name", ["exact", *(pytest.param(n, marks=pytest.mark.long) for n in EACH if n != "exact")])
+def test_a_correct_mechanism_is_not_flagged(name: str) -> None:
+    report = audit(correct_subject(name), _plan(name))
+    assert report.findings == [], report.found
+    assert report.not_tested == []
+    assert report.tested == ["form", *PARTS]
+    assert report.epsilon_lower_bound is not None
+    assert report.epsilon_lower_bound <= report.epsilon
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.usefixtures("searched")
+def test_false_alarms_in_200_audits() -> None:
+    names = list(itertools.islice(itertools.cycle(EACH), RUNS))
+    with concurrent.futures.ThreadPoolExecutor(RUNS_AT_ONCE) as pool:
+        reports = list(pool.map(lambda name: audit(correct_subject(name), _plan(name)), names))
+    flagged = [(name, report.found) for name, report in zip(names, reports, strict=True) if report.findings]
+    print(f"{len(flagged)} of {RUNS} audits of correct mechanisms gave a finding: {flagged}")
+    assert flagged == []

@@ -1,0 +1,1 @@
+"""Detectors of eye movements, against labels."""

@@ -1,0 +1,1 @@
+"""Files of makers and of data sets."""

@@ -1,0 +1,94 @@
+"""The randomised response: its probability against exact arithmetic, its draws against its probability."""
+
+import math
+from decimal import ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from eyestream.core.noise.response import ResponseLaw
+from eyestream_lab.testing.noise import SeededNoise
+
+CASES = [(0.01, 1), (0.48, 1), (2.4, 2), (4.8, 3), (4.8, 40), (48.0, 59), (80.0, 90), (0.1, 0)]
+
+
+def law_of(epsilon: float, bits: int) -> ResponseLaw:
+    """A law over words of `bits` bits, spread over coordinates."""
+    return ResponseLaw([min(6, bits - start) for start in range(0, bits, 6)], epsilon)
+
+
+def worst_odds(law: ResponseLaw, total_bits: int) -> Fraction:
+    """Largest ratio of an output's probabilities under two inputs, exactly."""
+    rho, words = Fraction(law._threshold, 2**128), 2**total_bits
+    return ((1 - rho) + rho / words) / (rho / words)
+
+
+def exponential(epsilon: float) -> Fraction:
+    """e^epsilon to 90 digits, rounded up in the last."""
+    with localcontext() as context:
+        context.prec = 100
+        return Fraction(Decimal(epsilon).exp()) * (1 + Fraction(1, 10**90))
+
+
+@pytest.mark.parametrize(("epsilon", "bits"), CASES)
+def test_odds_never_exceed_e_to_the_epsilon(epsilon: float, bits: int) -> None:
+    assert worst_odds(law_of(epsilon, bits), bits) <= exponential(epsilon)
+
+
+@pytest.mark.parametrize(("epsilon", "bits"), [case for case in CASES if case[1] > 0])
+def test_the_response_replaces_no_more_than_it_must(epsilon: float, bits: int) -> None:
+    law = law_of(epsilon, bits)
+    law._threshold -= max(2, law._threshold >> 60)
+    assert worst_odds(law, bits) > exponential(epsilon)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda e, k: 1 / (math.exp(e) + k - 1),  # forgets that a replaced index may be the true one
+        lambda e, k: 1 - math.exp(e) / (math.exp(e) + k - 1),
+        lambda e, k: 2 / (math.exp(e) + 1),  # that of two words, for any number
+        lambda e, k: k / (math.exp(2 * e) + k - 1),
+    ],
+)
+def test_wrong_probabilities_are_seen(wrong) -> None:
+    law = ResponseLaw([4], 1.0)
+    law._threshold = int(wrong(1.0, 16) * 2**128)
+    assert worst_odds(law, 4) > exponential(1.0)
+
+
+def test_the_law_is_the_same_integers_whatever_the_program_has_set_for_decimals() -> None:
+    """And they are the least multiples of 2^-128 that keep to epsilon, but for the margin of 10^-100."""
+    for epsilon, bits in [*CASES, (0.1 + 0.2, 9), (37.8 / 128, 4)]:
+        threshold = law_of(epsilon, bits)._threshold
+        with localcontext() as context:
+            context.prec, context.rounding = 4, ROUND_FLOOR
+            assert law_of(epsilon, bits)._threshold == threshold
+        with localcontext() as context:
+            context.prec = 400
+            power = Decimal(epsilon).exp()
+            rho = Decimal(2**bits) / (power + 2**bits - 1) * 2**128
+            assert 0 <= threshold - rho <= 1 + rho * Decimal(10) ** -99
+
+
+def test_a_vanishing_or_enormous_epsilon_stays_in_range() -> None:
+    assert 0.999 < ResponseLaw([6], 1e-9).replace <= 1
+    assert 0 < ResponseLaw([6], 1e6).replace < 1e-37
+
+
+def test_draws_replace_as_often_as_they_should_and_uniformly() -> None:
+    law, noise = ResponseLaw([1, 3, 0], 1.5), SeededNoise(5)
+    draws = np.array([noise.draw(law) for _ in range(40_000)])
+    assert law.shape == (4,)
+    rho = law.replace
+    error = 4 * math.sqrt(rho * (1 - rho) / len(draws))
+    assert abs(draws[:, 0].mean() - rho) < error
+    for wrong in (0.9 * rho, 1.1 * rho):
+        assert abs(draws[:, 0].mean() - wrong) > error
+    assert set(draws[:, 3]) == {0}
+    joint = np.bincount(draws[:, 1] * 8 + draws[:, 2], minlength=16)
+    chi_square = ((joint - len(draws) / 16) ** 2 / (len(draws) / 16)).sum()
+    assert chi_square < 45  # 15 degrees of freedom: 1 in 10,000
+    replaced = draws[draws[:, 0] == 1]
+    assert abs(replaced[:, 1].mean() - 0.5) < 4 * 0.5 / math.sqrt(len(replaced))

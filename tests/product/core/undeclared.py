@@ -1,0 +1,97 @@
+"""Mechanisms of somebody else, each with one thing wrong; which configurations name by its place."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from eyestream.core.additive.per_feature import PostProcessing
+from eyestream.core.calibration import PerFeatureTables
+from eyestream.core.kinds import Claim, KAnonymity, NoClaim
+from eyestream.core.mechanisms.cfpa import CFPA
+from eyestream.core.mechanisms.entry import Entry
+from eyestream.core.release_type import Corpora, OutputSchema
+from tests.product.core.small_corpus import calibrated
+
+__all__ = [
+    "BASELINE",
+    "GROUPS",
+    "NO_CLAIM",
+    "NO_CLASS",
+    "NO_WORD",
+    "OTHER_DOMAIN",
+    "OTHER_SCHEMA",
+    "OTHER_STEP",
+    "WHOLE_CORPUS",
+]
+
+
+def entry(mechanism: Any) -> Entry:
+    calibrate: Callable[..., Any] = lambda corpus: calibrated("cfpa")  # noqa: E731  an entry needs one
+    return Entry(mechanism, PostProcessing, PerFeatureTables, calibrate)
+
+
+class _NoClaim(CFPA):
+    name = "no-claim"
+    protection = "believe me"  # type: ignore[assignment]
+
+
+class _NoWord(CFPA):
+    name = "no-word"
+
+    @property
+    def claim(self) -> Claim:
+        return "epsilon 4.8"  # type: ignore[return-value]
+
+
+class _OtherDomain(CFPA):
+    name = "other-domain"
+    domain = "rows"  # type: ignore[assignment]
+
+
+class _OtherSchema(CFPA):
+    name = "other-schema"
+
+    @property
+    def schema(self) -> OutputSchema:
+        return OutputSchema(("gaze x", "gaze y"), ("deg", "deg"), (2, 1), 0.5)
+
+
+class _OtherStep(CFPA):
+    name = "other-step"
+
+    @property
+    def schema(self) -> OutputSchema:
+        return replace(super().schema, step_s=1.0)
+
+
+class _WholeCorpus(CFPA):
+    name = "whole-corpus"
+    domain = Corpora()
+
+
+class _Baseline(CFPA):
+    """A mechanism that promises nothing."""
+
+    name = "baseline"
+
+    @property
+    def claim(self) -> Claim:
+        return NoClaim()
+
+
+class _Groups(CFPA):
+    name = "groups"
+
+    @property
+    def claim(self) -> Claim:
+        return KAnonymity(4, "the 20 people of the corpus", "which recordings the corpus has")
+
+
+class NotAMechanism:
+    name = "not-a-mechanism"
+
+
+NO_CLAIM, NO_WORD, OTHER_DOMAIN = entry(_NoClaim), entry(_NoWord), entry(_OtherDomain)
+OTHER_STEP = entry(_OtherStep)
+OTHER_SCHEMA, WHOLE_CORPUS, NO_CLASS = entry(_OtherSchema), entry(_WholeCorpus), entry(NotAMechanism)
+BASELINE, GROUPS = entry(_Baseline), entry(_Groups)

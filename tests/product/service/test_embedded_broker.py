@@ -1,0 +1,68 @@
+"""The embedded broker: loopback, a free port, bounded stops, one line when the port is taken."""
+
+import asyncio
+import logging
+import socket
+import sys
+
+import pytest
+
+from eyestream.errors import ConfigError, LinkError
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.mqtt.transport import Message, connect
+from eyestream_lab.embedded import embedded_broker
+from eyestream_lab.testing.clocks import until
+from tests.rigs.mosquitto import free_port
+
+
+async def test_it_carries_retained_messages_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    got: list[Message] = []
+    with caplog.at_level(logging.DEBUG):
+        async with asyncio.timeout(10), embedded_broker() as url:
+            endpoint = Endpoint.of(BrokerSettings(url))
+            assert endpoint.host == "127.0.0.1"
+            async with connect(endpoint, client_id="a", deliver=got.append) as link:
+                await link.publish("t/kept", b"1", qos=1, retain=True)
+                await link.subscribe("t/#", 1)
+                await link.publish("t/live", b"2", qos=1)
+                await until(lambda: len(got) == 2)
+    assert sorted(message.topic for message in got) == ["t/kept", "t/live"]
+    assert not [record for record in caplog.records if record.name.startswith(("amqtt", "transitions"))]
+
+
+async def test_a_taken_port_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(LinkError, match=f"port {port} of 127.0.0.1 is taken"):
+            await embedded_broker(port).__aenter__()
+
+
+async def test_it_stops_while_a_client_is_connected_and_frees_its_port() -> None:
+    port = free_port()
+    ended: list[str] = []
+
+    async def stay(url: str, stands: asyncio.Event) -> None:
+        try:
+            async with connect(Endpoint.of(BrokerSettings(url)), client_id=None, deliver=print):
+                stands.set()
+                await asyncio.Event().wait()
+        except LinkError:
+            ended.append(url)
+
+    async with asyncio.timeout(15):
+        for _ in range(2):
+            async with embedded_broker(port) as url:
+                stands = asyncio.Event()
+                client = asyncio.create_task(stay(url, stands))
+                await stands.wait()
+            await client
+    assert len(ended) == 2
+
+
+async def test_without_amqtt_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "amqtt.broker", None)
+    with pytest.raises(ConfigError, match=r"pip install eyestream-lab"):
+        await embedded_broker().__aenter__()

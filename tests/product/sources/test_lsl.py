@@ -1,0 +1,128 @@
+"""LSL: which channels are taken, and an outlet's hard life in a network namespace of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eyestream.errors import ConfigError
+from eyestream.gaze.outlets import RELAYS, Channel, Outlet, Taking, Wanted, relay_of, taking
+from eyestream.gaze.profile import Profile
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.sources.gaze import Place
+from eyestream.rim.sources.lsl import LslSource, Options
+
+PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def lsl(rate_hz: float = 200.0) -> Profile:
+    return load_profile("lsl").at_rate(rate_hz)
+
+
+def outlet(*channels: Channel, rate_hz: float = 200.0, numbers: bool = True) -> Outlet:
+    return Outlet("o", "Gaze", "s", rate_hz, numbers, channels)
+
+
+def screen(unit: str = "degrees") -> tuple[Channel, Channel]:
+    return Channel("x", "ScreenX", unit, "both"), Channel("y", "ScreenY", unit, "both")
+
+
+def test_the_convention_is_taken_by_itself() -> None:
+    mm = Channel("p", "Diameter", "mm", "left")
+    pixels = Channel("q", "Diameter", "pixels", "left")
+    found = taking(outlet(Channel("c", "Confidence"), *screen(), pixels, mm), lsl(), Wanted())
+    assert found == Taking((1, 2), (4,), 0, 0.6)
+
+
+def test_an_explicit_mapping_may_name_or_number_channels_without_units() -> None:
+    blank = [Channel(label) for label in ("a", "b", "c", "")]
+    assert taking(outlet(*blank), lsl(), Wanted(("b", 3), ("a",), "c", 0.5)) == Taking((1, 3), (0,), 2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted", "said"),
+    [
+        (outlet(), Wanted(), "0 channels of type ScreenX"),
+        (outlet(*screen(), *screen()), Wanted(), "2 channels of type ScreenX"),
+        (outlet(*screen("furlongs")), Wanted(), "unit 'furlongs', where the profile has deg"),
+        (outlet(*screen("pixels")), Wanted(("x", "y")), "unit 'pixels', where the profile has deg"),
+        (outlet(*screen("")), Wanted(), "has no unit, where the profile has deg"),
+        (outlet(*screen(), rate_hz=60.0), Wanted(), "60 samples a second, the profile 200"),
+        (outlet(*screen(), numbers=False), Wanted(), "texts, not numbers"),
+        (outlet(*screen()), Wanted(("x", "z")), "0 channels have the label 'z'"),
+        (outlet(*screen(), *screen()), Wanted(("x", "y")), "2 channels have the label 'x'"),
+        (outlet(*screen()), Wanted((0, 2)), "there is no channel 2: it has 2"),
+        (outlet(*screen()), Wanted((0, -1)), "there is no channel -1"),
+        (outlet(*screen()), Wanted((0,)), "1 channels, where profile lsl has 2"),
+        (outlet(*screen(), Channel("p", "", "px")), Wanted(("x", "y"), ("p",)), "unit 'px', where the profile has mm"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused(made: Outlet, wanted: Wanted, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        taking(made, lsl(), wanted)
+
+
+def capture() -> Outlet:
+    """As Pupil Capture's relay describes itself: gaze normals are called positions in mm."""
+    channels = [Channel("confidence", "Confidence", "normalized", "both")]
+    channels += [Channel(f"norm_pos_{a}", f"Screen{a.upper()}", "normalized", "both") for a in "xy"]
+    channels += [Channel(f"gaze_point_3d_{a}", f"Direction{a.upper()}", "mm", "both") for a in "xyz"]
+    for eye in range(2):
+        channels += [Channel(f"gaze_normal{eye}_{a}", f"Position{a.upper()}", "mm") for a in "xyz"]
+    channels += [Channel(f"diameter{eye}_2d", "Diameter", "pixels") for eye in range(2)]
+    channels += [Channel(f"diameter{eye}_3d", "Diameter", "mm") for eye in range(2)]
+    return outlet(*channels, rate_hz=0.0)
+
+
+def test_known_relays_are_known_and_taken() -> None:
+    assert relay_of(capture()) == "pupil-capture"
+    found = taking(capture(), load_profile("core"), RELAYS["pupil-capture"].wanted)
+    assert found == Taking((3, 4, 5), (14, 15), 0, 0.6)
+    assert taking(capture(), load_profile("core"), Wanted()) == found
+    companion = outlet(*screen("pixels"), rate_hz=0.0)
+    assert relay_of(companion) == "pupil-companion"
+    assert taking(companion, load_profile("neon"), RELAYS["pupil-companion"].wanted) == Taking((0, 1), (), None, 0.6)
+    assert relay_of(outlet(Channel(), Channel())) is None
+    assert relay_of(outlet(*screen("degrees"))) is None
+    assert relay_of(outlet()) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (Options("o", preset="nothing"), "is none of pupil-capture"),
+        (Options("o", preset="pupil-capture", gaze=(0, 1)), "a preset, or channels"),
+    ],
+)
+def test_options_that_contradict_are_refused(options: Options, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        LslSource(options, lsl(), PLACE)
+
+
+def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pylsl", None)
+    with pytest.raises(ConfigError, match=r"pip install 'eyestream\[lsl\]'"):
+        LslSource(Options("o"), lsl(), PLACE)
+
+
+@pytest.mark.alone  # a hurried clock: a pause of the machine is a jump of the tracker's clock there
+@pytest.mark.needs("ip", "namespaces", "mosquitto")
+def test_lives_of_outlets_in_a_namespace_of_their_own(tmp_path: Path) -> None:
+    """LSL's sockets are open to every interface, so they get interfaces of their own."""
+    up = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && ip link set lo multicast on && exec "$@"', "sh"]
+    done = subprocess.run(
+        [*up, sys.executable, "-m", "tests.product.sources.lsl_life", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    lived = ["a hard life", "refusals", "an explicit mapping", "a silent outlet stands", "what an application reads"]
+    assert done.stdout.split("\n")[:5] == lived
