@@ -185,8 +185,8 @@ def _check_rights(path: Path, fd: int) -> None:
 class LedgerFile:
     """An existing file, held by this process alone.
 
-    Whatever is there when it is opened is made durable first: a process that was killed may have left records that only
-    the page cache knows.
+    Whatever is there when it is opened is made durable first, with its name: a process that was killed may have left
+    records, or a file that it had just put into place, that only the memory of the system knows.
 
     Raises
     ------
@@ -203,6 +203,7 @@ class LedgerFile:
             _check_rights(path, self._fd)
             self._lock(self._fd)
             _sync_whole(self._fd)
+            _sync_directory(path.parent)
             self._beside.unlink(missing_ok=True)
         except OSError as error:
             os.close(self._fd)
@@ -234,6 +235,22 @@ class LedgerFile:
     def append(self, data: bytes) -> None:
         """Write at the end; not durable yet. Raises OSError, also when only a part was written."""
         _write(self._fd, data)
+
+    def write_again(self, start: int) -> None:
+        """Write what is read from byte `start` on once more, durably, and nothing else. Raises OSError.
+
+        After a sync that failed, in a life before, the system may call pages clean that are in memory alone: they are
+        read, and no later sync writes them.
+        """
+        fd = os.open(self._path, os.O_RDWR | _SAFELY)
+        try:
+            while piece := os.pread(fd, _PIECE_BYTES, start):
+                if os.pwrite(fd, piece, start) != len(piece):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                start += len(piece)
+            _sync_whole(fd)
+        finally:
+            os.close(fd)
 
     def sync(self) -> None:
         """Make everything appended durable. Raises OSError."""

@@ -14,7 +14,7 @@ from eyestream.core.stream_account import Announcement
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book, LedgerStream, no_collection, read_book
-from eyestream.rim.ledger.checksum import VERSION
+from eyestream.rim.ledger.checksum import RECORD_BYTES, VERSION
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.records import SlotFields
 from eyestream.streams import StreamKey
@@ -68,6 +68,8 @@ class Writer:
             _LOG.warning("%s: its end cannot be read, and nothing was released under it; it is cut off", self._path)
             self._rewrite(required=True)
             return
+        if self.book.tail.records:
+            self._file.write_again(RECORD_BYTES + self.book.header.snapshot_bytes)
         self._repair()
         if self.book.tail.records >= _MANY_RECORDS:
             self._rewrite(required=False)

@@ -147,7 +147,7 @@ def test_the_power_goes_at_every_step_of_giving_away(ledgers: tuple[Path, Path],
         patch.setattr(file_module, "os", disk)
         export = give(old)
     steps = [step for step, _, _ in disk.trace]
-    assert steps == ["sync", "create", "write", "sync", "rename", "names"]
+    assert steps == ["sync", "names", "sync", "create", "write", "sync", "rename", "names"]
     outcomes = set()
     for cut in range(len(steps) + 1):
         for state in states(before, disk.trace, cut, random.Random(cut), damages=6):

@@ -19,6 +19,7 @@ from eyestream.errors import LedgerError
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.book import Book
+from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
@@ -138,7 +139,7 @@ def test_the_power_goes_at_every_step_of_an_upgrade(tmp_path, monkeypatch, name)
         patch.setattr(file_module, "os", disk)
         Ledger(path, ceilings=CEILINGS).close()
     steps = [step for step, _, _ in disk.trace]
-    assert steps == ["sync", "create", "write", "sync", "rename", "names"]
+    assert steps == ["sync", "names", "create", "write", "sync", "rename", "names"]
     for cut in range(len(steps) + 1):
         for state in states(before, disk.trace, cut, random.Random(cut), damages=6):
             put(tmp_path, state)
@@ -255,11 +256,15 @@ def test_a_rewriting_that_cannot_be_prepared_is_said_and_the_ledger_goes_on(path
 @pytest.mark.parametrize("call", ["rename", "names"])
 def test_a_replacement_of_which_nobody_knows_the_end_stops_the_ledger(path, monkeypatch, call):
     class Unknown(TracedDisk):
+        renamed = False
+
         def rename(self, old, new):
+            self.renamed = True
             failing(errno.EIO)() if call == "rename" else os.rename(old, new)
 
         def fsync(self, fd):
-            failing(errno.EIO)() if call == "names" and os.path.isdir(f"/proc/self/fd/{fd}") else None
+            lost = call == "names" and self.renamed and os.path.isdir(f"/proc/self/fd/{fd}")
+            failing(errno.EIO)() if lost else None
 
     granted = 0
     with monkeypatch.context() as patch:
@@ -273,6 +278,47 @@ def test_a_replacement_of_which_nobody_knows_the_end_stops_the_ledger(path, monk
     with Ledger(path, ceilings=Ceilings()) as ledger:
         assert ledger.odometer("d").released > granted > 0
         assert [each.name for each in path.parent.iterdir()] == ["ledger"]
+
+
+@pytest.mark.usefixtures("often")
+def test_a_file_that_was_put_into_place_and_no_more_is_durable_when_it_is_opened(path, monkeypatch):
+    """The process ends between the rename and the sync of the names: the next one writes into the new file."""
+    before, disk = path.read_bytes(), TracedDisk()
+    with monkeypatch.context() as patch:
+        patch.setattr(file_module, "os", disk)
+        with pytest.raises(Killed), Ledger(path, ceilings=Ceilings()) as ledger:  # noqa: PT012
+            patch.setattr(file_module, "_sync_directory", killed)
+            for index in range(40):
+                ledger.reserve([ask(index)], 19_700)
+    with monkeypatch.context() as patch:
+        patch.setattr(file_module, "os", disk)
+        with Ledger(path, ceilings=Ceilings()) as ledger:
+            ledger.reserve([ask(50)], 19_700)
+            granted = ledger.odometer("d").released
+    for state in states(before, disk.trace, len(disk.trace), random.Random(1), damages=6):
+        assert Book([state["ledger"]]).released >= granted
+
+
+def test_what_a_failed_sync_left_in_memory_is_written_again(path, monkeypatch):
+    """The system calls its pages clean; whoever opens the ledger reads them, and goes on after them."""
+    with Ledger(path, ceilings=Ceilings()) as ledger:
+        monkeypatch.setattr(file_module, "_sync_data", failing(errno.EIO))
+        with pytest.raises(LedgerError, match="Input/output error"):
+            ledger.reserve([ask(0)], 19_700)
+        monkeypatch.undo()
+    read, written, real = path.read_bytes()[RECORD_BYTES:], [], os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: written.append((at, bytes(data))) or real(fd, data, at))
+    Ledger(path, ceilings=Ceilings()).close()
+    assert len(read) >= RECORD_BYTES
+    assert written == [(RECORD_BYTES, read)]
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def killed(*given: object) -> None:
+    raise Killed
 
 
 def test_an_upgrade_that_cannot_be_written_leaves_the_old_ledger(tmp_path, monkeypatch):
