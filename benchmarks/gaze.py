@@ -23,7 +23,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import pulse_s
 from eyestream.wire.messages import encode_gaze, encode_raw
 from eyestream.wire.topics import gaze_topic, private_topic, raw_topic
-from eyestream_lab.corpus.gaze_simulation import gaze_of, gaze_person
+from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 from tests.rigs.footprint import heap_bytes
 
 __all__ = ["run"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eyestream.core.calibration import Calibration
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits, unfit
+from eyestream_lab.simulation.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits, unfit
 
 __all__ = ["report"]
 

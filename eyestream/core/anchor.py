@@ -51,7 +51,7 @@ window + memory ends a session (`idle_s`) is refused besides, for rows after it 
    nothing by itself: the wearer may begin a session again, which is seen as every beginning is.
 
 The third is done: `Publisher.baseline_seen` counts where the rows come from, and the sidecar does not even know. For
-recordings see `eyestream_lab.recorded.worth`.
+recordings see `eyestream_lab.recordings.worth`.
 
 **Fresh.** A baseline that is kept from session to session cancels nothing: what it is off the wearer's mean is then the
 same in every session, and names the wearer. So it belongs to the session object, and ends with it.

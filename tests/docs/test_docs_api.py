@@ -17,7 +17,7 @@ import eyestream_lab.datasets
 import eyestream_lab.testing
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.spoken import speaking_to
 

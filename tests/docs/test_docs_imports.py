@@ -45,7 +45,7 @@ def test_all_its_arrows_point_down() -> None:
     [
         ("wire/topics.py", "import eyestream.rim.config", "wire imports rim.config"),
         ("spectrum.py", "import eyestream.core", "imports"),
-        ("rim/config/__init__.py", "import eyestream_lab.corpus", "rim.config imports lab.corpus"),
+        ("rim/config/__init__.py", "import eyestream_lab.simulation", "rim.config imports lab.corpus"),
     ],
 )
 def test_an_arrow_that_points_up_is_named(tmp_path: Path, where: str, line: str, arrow: str) -> None:

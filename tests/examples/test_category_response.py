@@ -28,7 +28,7 @@ from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamSpec
-from eyestream_lab.recorded.privatize import privatize
+from eyestream_lab.recordings.privatize import privatize
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.mechanisms import check_any_input, check_frozen, check_life, check_sessions, some_chunks
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise

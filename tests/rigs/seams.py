@@ -184,7 +184,7 @@ SEAMS: dict[str, Seam] = {
     "gaze is handed on": Seam("eyestream.rim.sources.standing:Standing", "take", "self, records"),
     # Recordings
     "privatize releases": Seam(
-        "eyestream_lab.recorded.privatize",
+        "eyestream_lab.recordings.privatize",
         "released",
         "recording, mechanism, guarantee, rows, *, stretches, charges, first_row",
     ),

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import NAMES, RATE_HZ, load_statistics, simulate
+from eyestream_lab.simulation.people import NAMES, RATE_HZ, load_statistics, simulate
 from eyestream_lab.study.plan import FULL
 from eyestream_lab.study.run import run_only
 

@@ -12,7 +12,7 @@ from eyestream.core.mechanisms import build
 from eyestream.core.whole import release_rows
 from eyestream.rim.config import load
 from eyestream.rim.files import calibrations
-from eyestream_lab.corpus.simulation import load_statistics, simulate
+from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream_lab.corpus.likeness import measure
-from eyestream_lab.corpus.simulation import FOLLOWERS, NAMES, TRAITS, WINDOW_S, windowed
+from eyestream_lab.simulation.likeness import measure
+from eyestream_lab.simulation.people import FOLLOWERS, NAMES, TRAITS, WINDOW_S, windowed
 from tools.make.everyday import corpus
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.labelled import simulate_labelled
-from eyestream_lab.corpus.simulation import NAMES, RATE_HZ, load_statistics
+from eyestream_lab.simulation.labelled import simulate_labelled
+from eyestream_lab.simulation.people import NAMES, RATE_HZ, load_statistics
 from eyestream_lab.study.plan import FULL
 from eyestream_lab.study.run import run_only
 
@@ -32,8 +32,8 @@ HEAD = """# The papers' tables, on labels
 Made by `tools/make/label_tables.py`. **Nobody here exists**: the corpus has no labels, so these are {people} simulated
 people who read a comic, a newspaper and a textbook, {minutes:g} minutes each, of which the first one comes before the
 document. They vary as the 30 people of the corpus do; how much a label moves them was fixed before any mechanism was
-looked at (`lab/eyestream_lab/corpus/labelled.py`). So a figure says how a mechanism treats a signal of that size beside
-another mechanism, and not how well real documents are told apart.
+looked at (`lab/eyestream_lab/simulation/labelled.py`). So a figure says how a mechanism treats a signal of that size
+beside another mechanism, and not how well real documents are told apart.
 
 Half of the people calibrate; the other half is released and attacked. Every source costs the same epsilon a minute:
 1.8, 18 and 180 are 0.48, 4.8 and 48 for a chunk of 32 rows (16 s), the papers' own. FPA spends a whole recording's

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.core.mechanisms.klt.books import shelved
-from eyestream_lab.corpus.books import trained
+from eyestream_lab.simulation.books import trained
 
 TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "books.npz"
 

@@ -3,7 +3,7 @@
 python -m tools.make.other_tracker [--people 150] [--seconds 480] [--minute 18] [--splits 1] [--attackers NAME ...]
                                    [--calibrations NAME|FILE ...]
 
-People of `eyestream_lab.corpus.gaze_simulation`, whom the shipped calibrations have never seen, on a tracker with
+People of `eyestream_lab.simulation.gaze`, whom the shipped calibrations have never seen, on a tracker with
 other optics: 90 samples a second instead of 60, twice the noise, directions that a lens stretches by up to a tenth and
 turns off by up to two degrees, person by person, and diameters a third larger. What a person does comes and goes: how
 long and how far the eye moves, how much it follows and blinks, and the pupil are multiplied by e^(0.2 z), z of each an
@@ -31,7 +31,7 @@ from eyestream.rim.files.extraction import extract
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.gaze_simulation import GazePerson, gaze_of, gaze_person
+from eyestream_lab.simulation.gaze import GazePerson, gaze_of, gaze_person
 from eyestream_lab.study.people.attackers import USUAL, attack
 from eyestream_lab.study.people.galleries import Sight, gallery, roles
 from eyestream_lab.study.people.inference import Trial, figures, trial

@@ -16,7 +16,7 @@ from eyestream.core.mechanisms import KLT
 from eyestream.gaze.features import NAMES
 from eyestream.rim.config import load
 from eyestream.rim.files import calibrations
-from eyestream_lab.corpus.simulation import RATE_HZ, load_statistics, simulate
+from eyestream_lab.simulation.people import RATE_HZ, load_statistics, simulate
 from eyestream_lab.study.figures import legend_below, panels
 from eyestream_lab.testing.noise import SeededNoise
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eyestream_lab.corpus.task_sessions import Parts
+from eyestream_lab.simulation.task_sessions import Parts
 from eyestream_lab.study.linking.pseudonyms import link_pseudonyms
 from eyestream_lab.study.linking.release import kept_apart, learned, raw, residual
 from eyestream_lab.study.linking.words import link_words, worded

@@ -19,7 +19,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan.ceilings import check_fading
 from eyestream.streams import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
-from eyestream_lab.recorded.privatize import Booking, RefusedError
+from eyestream_lab.recordings.privatize import Booking, RefusedError
 
 __all__ = ["booked"]
 

@@ -25,7 +25,7 @@ from eyestream.rim.sources.registry import Served, make_sources, named_source
 from eyestream.rim.sources.source import Deliver
 from eyestream.streams import StreamSpec
 from eyestream.wire.messages import RawRows
-from eyestream_lab.corpus.gaze_simulation import gaze_of, gaze_person
+from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 
 __all__ = ["GazeSeen", "WatchedFeeder", "WatchedSource", "gaze_comes", "real_source", "simulated_gaze"]
 

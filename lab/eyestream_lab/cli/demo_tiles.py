@@ -36,9 +36,9 @@ from eyestream.sdk.subscriber import Chunk, Chunks, subscribe
 from eyestream.streams import StreamKey
 from eyestream.wire.topics import GAZE_STREAM
 from eyestream_lab.cli.demo_gaze import RATE_HZ, GazeSeen
-from eyestream_lab.corpus.gaze_simulation import gaze_of, gaze_person
 from eyestream_lab.embedded import embedded_broker
-from eyestream_lab.recorded.gaze import front_end_of
+from eyestream_lab.recordings.gaze import front_end_of
+from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 
 __all__ = ["EPSILON", "GazeShown", "demo_gaze"]
 

@@ -36,10 +36,10 @@ from eyestream_lab.cli.privatize_words import after, before, line
 from eyestream_lab.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream_lab.cli.worth import add_worth, first_row
 from eyestream_lab.files.labels import load_labels
-from eyestream_lab.recorded.gaze import front_end_of, save_released_gaze, write_claim
-from eyestream_lab.recorded.privatize import privatize, privatize_whole
-from eyestream_lab.recorded.released import Released, claim_beside
-from eyestream_lab.recorded.worth import refuse_own_people
+from eyestream_lab.recordings.gaze import front_end_of, save_released_gaze, write_claim
+from eyestream_lab.recordings.privatize import privatize, privatize_whole
+from eyestream_lab.recordings.released import Released, claim_beside
+from eyestream_lab.recordings.worth import refuse_own_people
 
 __all__ = ["add_parser", "main"]
 

@@ -16,7 +16,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.cli.booking import booked
 from eyestream_lab.cli.privatize_words import after
 from eyestream_lab.cli.schedule import kept_low
-from eyestream_lab.recorded.released import claim_beside
+from eyestream_lab.recordings.released import claim_beside
 
 __all__ = ["batch", "builder"]
 
@@ -35,7 +35,7 @@ def batch(
     options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path], first: int
 ) -> None:
     """Release them on processes or on a cluster."""
-    from eyestream_lab.recorded.batch import How, privatize_batch  # noqa: PLC0415  for who asks for workers
+    from eyestream_lab.recordings.batch import How, privatize_batch  # noqa: PLC0415  for who asks for workers
 
     mechanism, correlated = kept_low(options, calibration, loaded, builder(options, calibration))
     counted = Progress("privatize", len(loaded), "recordings")

@@ -18,7 +18,7 @@ from eyestream_lab.corpora.kinds import FIXATIONS, ROWS, Kind, gaze_kind, rows_o
 from eyestream_lab.corpora.layouts import open_folder
 from eyestream_lab.corpora.registry import SYSTEMS, SystemEntry, make_system
 from eyestream_lab.corpora.run import privatize_corpus
-from eyestream_lab.recorded.worth import without_values
+from eyestream_lab.recordings.worth import without_values
 
 __all__ = ["add_options", "check_no_corpus", "main"]
 

@@ -10,7 +10,7 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.fpa import FPA
-from eyestream_lab.recorded.released import Released
+from eyestream_lab.recordings.released import Released
 
 __all__ = ["after", "before", "line", "tracker"]
 

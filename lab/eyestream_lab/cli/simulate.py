@@ -13,10 +13,10 @@ from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.gaze_simulation import simulate_gaze
-from eyestream_lab.corpus.labelled import DOCUMENTS, simulate_labelled
-from eyestream_lab.corpus.simulation import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
 from eyestream_lab.files.gaze_writing import save_gaze
+from eyestream_lab.simulation.gaze import simulate_gaze
+from eyestream_lab.simulation.labelled import DOCUMENTS, simulate_labelled
+from eyestream_lab.simulation.people import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
 
 __all__ = ["add_parser", "main"]
 

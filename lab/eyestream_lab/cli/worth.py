@@ -9,7 +9,7 @@ from eyestream.cli.options import positive
 from eyestream.core.calibration import Calibration
 from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.recorded.worth import better_start, obstacles, without_values
+from eyestream_lab.recordings.worth import better_start, obstacles, without_values
 
 __all__ = ["add_worth", "first_row"]
 

@@ -1,4 +1,4 @@
-"""Mechanisms of the sidecar over a corpus: every chunk of every recording, as `eyestream_lab.recorded` releases
+"""Mechanisms of the sidecar over a corpus: every chunk of every recording, as `eyestream_lab.recordings` releases
 it."""
 
 import functools
@@ -20,8 +20,8 @@ from eyestream_lab.corpora.corpus import Corpus, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.system import Unit, recordings_alone
 from eyestream_lab.fpa import FPA
-from eyestream_lab.recorded.privatize import privatize, privatize_whole
-from eyestream_lab.recorded.worth import refuse_own_people
+from eyestream_lab.recordings.privatize import privatize, privatize_whole
+from eyestream_lab.recordings.worth import refuse_own_people
 
 __all__ = ["ChunkByChunk", "WholeRecordings", "built", "check_calibration", "chunks_of", "recordings_of"]
 

@@ -22,7 +22,7 @@ from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.package_data import without_baseline
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.recorded.worth import refuse_own_people
+from eyestream_lab.recordings.worth import refuse_own_people
 from eyestream_lab.study.fidelity import Fidelity, Yardstick, fidelity
 from eyestream_lab.study.prices import price
 from eyestream_lab.study.sessions import WITHHELD_ROWS, released_session

@@ -11,7 +11,7 @@ from eyestream.core.mechanisms.klt.books import books_of
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.streams import StreamKey
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream_lab.recorded.worth import refuse_own_people
+from eyestream_lab.recordings.worth import refuse_own_people
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
 Array = NDArray[np.float64]
 MADE_FROM_IT = "the calibration was made from this recording, so nothing could be claimed of its release"

@@ -21,9 +21,9 @@ from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream_lab.recorded.privatize import Booking, privatize
-from eyestream_lab.recorded.recording import RecordingRelease
+from eyestream_lab.recordings.privatize import Booking, privatize
+from eyestream_lab.recordings.recording import RecordingRelease
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
 FADE = ["--lifetime-epsilon", "38.4", "--lifetime-mode", "fade"]
 """At 4.8: four chunks of 4.8, four of 2.4, four of 1.2 and so on."""

@@ -13,8 +13,8 @@ from eyestream.core.mechanisms import build
 from eyestream.core.reservation import Granted
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
-from eyestream_lab.recorded.recording import RecordingRelease
+from eyestream_lab.recordings.recording import RecordingRelease
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise
 
 Array = NDArray[np.float64]

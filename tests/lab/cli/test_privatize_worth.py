@@ -10,7 +10,7 @@ from eyestream.cli.main import main
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
 Array = NDArray[np.float64]
 BASELINE = 128

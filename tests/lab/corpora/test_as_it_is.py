@@ -24,8 +24,8 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.claims import EVENTS, FIRST, KEPT, LANDINGS, MISSING, WHO, Promise
 from eyestream_lab.corpora.claims import ROWS as NUMBERS
 from eyestream_lab.corpora.events import events_of
-from eyestream_lab.corpus.simulation import NAMES
 from eyestream_lab.datasets import MAPS, ROWS, SYSTEMS, Corpus, gaze_kind, make_system, open_corpus, privatize_corpus
+from eyestream_lab.simulation.people import NAMES
 from tests.lab.corpora.worlds import RATE_HZ, _simulated, gaze_of, participants, seeded
 
 Array = NDArray[np.float64]

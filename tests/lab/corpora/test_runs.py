@@ -18,9 +18,9 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.kinds import MAPS, rows_of_gaze
 from eyestream_lab.corpora.ksame import KSameSelect
-from eyestream_lab.corpus.simulation import NAMES
 from eyestream_lab.datasets import ROWS, Part, make_system, open_corpus, privatize_corpus
 from eyestream_lab.releases.plans import systems
+from eyestream_lab.simulation.people import NAMES
 from eyestream_lab.workshop import workshop
 from tests.lab.corpora.worlds import gaze_corpus, participants, rows_corpus, seeded
 

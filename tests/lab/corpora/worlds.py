@@ -13,8 +13,8 @@ from eyestream.rim.files.gaze import GazeRecording
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.draws import Draws
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream_lab.datasets import ROWS, Corpus, gaze_kind, open_corpus
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise
 
 Array = NDArray[np.float64]

@@ -12,10 +12,10 @@ from eyestream.gaze.profile_text import parse_profile, profile_text
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
-from eyestream_lab.corpus.gaze_simulation import gaze_of, gaze_person
 from eyestream_lab.events.labels import detect
 from eyestream_lab.files.inspection import inspect_table
 from eyestream_lab.files.layouts import labels_of, load_layout
+from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 
 
 def person(rate_hz: float = 120.0, seconds: float = 60.0) -> Samples:

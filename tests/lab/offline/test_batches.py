@@ -19,7 +19,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream_lab.corpus.simulation import load_statistics, simulate_person
+from eyestream_lab.simulation.people import load_statistics, simulate_person
 from eyestream_lab.workers import workers
 from eyestream_lab.workshop import once
 from tests.rigs.mosquitto import free_port
@@ -136,7 +136,7 @@ def test_a_run_that_was_moving_goes_on_moving_and_releases_nothing_again(tmp_pat
         real(source, target)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("eyestream_lab.recorded.batch.os.replace", replace)
+        patch.setattr("eyestream_lab.recordings.batch.os.replace", replace)
         with pytest.raises(SystemExit):
             main(command(paths, out, "--jobs", "1"))
     second = (out / "r0.npz").read_bytes()

@@ -8,7 +8,7 @@ import pytest
 def world():
     """Ten simulated people, calibrated for chunks of 32 rows."""
     from eyestream.rim.files.recordings import Recording
-    from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
+    from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
     from eyestream_lab.study.population import Population
     from eyestream_lab.study.sources import prepare
 

@@ -16,7 +16,7 @@ from eyestream.rim.config.tables import PrivacySettings
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.plan import resolved
-from eyestream_lab.corpus.simulation import load_statistics, simulate
+from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.study.advice import IDENTITY, PURPOSES, Wish, advise, load_table, markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "advice.md"

@@ -18,7 +18,7 @@ from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import load_statistics, simulate
+from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.study.people.attackers import attack
 from eyestream_lab.study.people.galleries import Gallery, recalibrated, recipe
 from eyestream_lab.study.people.inference import figures, trial

@@ -14,8 +14,8 @@ from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.cli import study
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream_lab.mechanisms import noise_likelihood as noise
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.study.people.attackers import ATTACKERS, USUAL, attack
 from eyestream_lab.study.people.galleries import Gallery, halves_apart, recalibrated, recipe
 from eyestream_lab.study.people.inference import figures, least_rate, trial

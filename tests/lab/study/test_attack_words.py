@@ -12,10 +12,10 @@ from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
 from eyestream_lab.mechanisms.klt.book_cells import cells_of
 from eyestream_lab.mechanisms.klt.word_likelihood import believe, prior, tell_scores, word_scores
 from eyestream_lab.mechanisms.klt.words import decode
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 
 N = 32

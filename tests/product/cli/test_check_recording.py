@@ -12,8 +12,8 @@ from eyestream.cli.main import main
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.fit import FeatureFit, feature_fits
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream_lab.simulation.fit import FeatureFit, feature_fits
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
 
 @pytest.fixture(scope="module")

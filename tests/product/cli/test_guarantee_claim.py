@@ -11,7 +11,7 @@ import pytest
 from eyestream.cli.main import main
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
 PRIVATIZE = ["privatize", "--calibration", "everyday-klt-anchored-64", "--epsilon", "4.8"]
 

@@ -19,7 +19,7 @@ from eyestream.errors import CalibrationError, SnapshotError
 from eyestream.rim.files import calibrations
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
-from eyestream_lab.recorded.recording import RecordingRelease
+from eyestream_lab.recordings.recording import RecordingRelease
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.core.small_corpus import NAMES, person, recordings
 

@@ -19,8 +19,8 @@ from eyestream.core.noise.response import keep_probability
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.books import shipped_books
-from eyestream_lab.corpus import books as made
-from eyestream_lab.corpus.books import trained
+from eyestream_lab.simulation import books as made
+from eyestream_lab.simulation.books import trained
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 
 Array = NDArray[np.float64]

@@ -23,7 +23,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
-from eyestream_lab.recorded.privatize import Booking, privatize
+from eyestream_lab.recordings.privatize import Booking, privatize
 from tests.product.core import failing
 
 NAMES, N = ("a", "b"), 8

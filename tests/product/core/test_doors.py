@@ -24,7 +24,7 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
-from eyestream_lab.recorded.privatize import Booking, privatize
+from eyestream_lab.recordings.privatize import Booking, privatize
 from tests.product.core.small_corpus import calibrated
 from tests.rigs.sidecar import NO_BROKER, settings_for
 

@@ -18,7 +18,7 @@ from eyestream.core.noise.response import ResponseLaw
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 
 Array = NDArray[np.float64]

@@ -13,8 +13,8 @@ from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import NAMES as FEATURES
-from eyestream_lab.corpus.simulation import load_statistics, simulate
+from eyestream_lab.simulation.people import NAMES as FEATURES
+from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.core.mechanisms.registry import calibrate, declared_range
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpus.simulation import NAMES, load_statistics, simulate
+from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise
 
 

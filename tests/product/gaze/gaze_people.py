@@ -12,7 +12,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.tables import Columns, Detection
-from eyestream_lab.corpus.gaze_simulation import GazePerson, Labels, gaze_of
+from eyestream_lab.simulation.gaze import GazePerson, Labels, gaze_of
 
 PEOPLE = tuple(f"P{i:02d}" for i in range(33) if i not in (10, 16, 24))
 PROFILES = Path(eyestream.__file__).parent / "data" / "profiles"

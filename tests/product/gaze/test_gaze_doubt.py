@@ -15,7 +15,7 @@ from eyestream.rim.files import recordings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.sources.gaze import GazeFeeder, columns_of
-from eyestream_lab.corpus.gaze_simulation import simulate_gaze
+from eyestream_lab.simulation.gaze import simulate_gaze
 
 RATE_HZ = 120.0
 DEGREES = load_profile("degrees").at_rate(RATE_HZ)

@@ -27,7 +27,7 @@ from eyestream.rim.sources.neon import _Stream
 from eyestream.wire.messages import decode_gaze, encode_gaze
 from eyestream.wire.rtp import read_gaze, read_reports, read_rtp
 from eyestream.wire.rtsp import Description
-from eyestream_lab.corpus.gaze_simulation import GazePerson, gaze_of
+from eyestream_lab.simulation.gaze import GazePerson, gaze_of
 
 CASES = [json.loads(line) for line in (Path(__file__).with_name("gaze.jsonl")).read_text().splitlines()]
 RATE_HZ = 100.0

@@ -29,7 +29,7 @@ from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.replay import replay
-from eyestream_lab.corpus.simulation import load_statistics, simulate_person
+from eyestream_lab.simulation.people import load_statistics, simulate_person
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.payloads import rows_of_a_stranger

@@ -33,7 +33,7 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, Place
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows, rows_hash
-from eyestream_lab.corpus.simulation import load_statistics, simulate
+from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import NO_BROKER, at_work, opened, settings_for

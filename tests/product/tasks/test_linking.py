@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.tasks.history import Remembering
 from eyestream.errors import ConfigError
-from eyestream_lab.corpus.task_sessions import Parts, simulate_tasks, task_means
+from eyestream_lab.simulation.task_sessions import Parts, simulate_tasks, task_means
 from eyestream_lab.study.linking.galleries import GALLERY_ATTACKERS, name_pseudonyms
 from eyestream_lab.study.linking.pairs import area, furthest
 from eyestream_lab.study.linking.pseudonyms import link_pseudonyms, residual_map

@@ -21,7 +21,7 @@ from eyestream.core.tasks.history import Remembering
 from eyestream.errors import CalibrationError, ConfigError, SnapshotError
 from eyestream.rim.files import calibrations
 from eyestream.streams import StreamSpec
-from eyestream_lab.recorded.privatize import privatize
+from eyestream_lab.recordings.privatize import privatize
 from eyestream_lab.testing.noise import FixedNoise, SeededNoise
 from tests.product.tasks.people import NAMES, RATE_HZ, SESSIONS, TASKS, N, calibration, people
 

@@ -29,7 +29,7 @@ from eyestream.rim.sources.gaze import GazeFeeder, Place
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows
 from eyestream.wire.status import decode_status
-from eyestream_lab.recorded.privatize import privatize
+from eyestream_lab.recordings.privatize import privatize
 from tests.rigs.calibrations import synthetic
 from tests.rigs.logs import silence
 from tests.rigs.memory_ledger import MemoryLedger

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.errors import LinkError
-from eyestream_lab.recorded.released import Released
+from eyestream_lab.recordings.released import Released
 from tests.rigs.seams import original
 from tools.verification.auditing.planting import Patch, fault
 

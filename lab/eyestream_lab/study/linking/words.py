@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.noise import Noise
 from eyestream.core.tasks.decision import DecisionLaw, Judge, decide
-from eyestream_lab.corpus.task_sessions import SimulatedSession, simulate_tasks, task_means
+from eyestream_lab.simulation.task_sessions import SimulatedSession, simulate_tasks, task_means
 from eyestream_lab.study.linking.pairs import area
 from eyestream_lab.study.linking.pseudonyms import SeenPseudonym, link_pseudonyms, pairs_of
 from eyestream_lab.study.linking.release import FEATURES, PUBLIC, TASKS, Public, residual

@@ -1,6 +1,6 @@
 """Simulated people with labels: three documents each, a gender and an age, to try the tables of the papers on.
 
-Each person of `eyestream_lab.corpus.simulation` reads a comic, a newspaper and a textbook, as in the published data
+Each person of `eyestream_lab.simulation.people` reads a comic, a newspaper and a textbook, as in the published data
 sets. A label moves the scores of some traits by a fixed number of standard deviations of the population; everything
 else (differences between people, correlations, slowness) stays that of the corpus.
 
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream_lab.corpus.simulation import RATE_HZ, TRAITS, Statistics, check_extent, draw_person, rows_of
+from eyestream_lab.simulation.people import RATE_HZ, TRAITS, Statistics, check_extent, draw_person, rows_of
 
 __all__ = ["AGES", "DOCUMENTS", "GENDERS", "LABELLED", "LEAD_S", "LabelledRows", "simulate_labelled"]
 
@@ -82,7 +82,7 @@ class LabelledRows:
     ----------
     name : of the recording.
     labels : person, document, gender and age.
-    rows : (m, 52) features, columns as in `eyestream_lab.corpus.simulation.NAMES`.
+    rows : (m, 52) features, columns as in `eyestream_lab.simulation.people.NAMES`.
     """
 
     name: str

@@ -22,8 +22,8 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.streams import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 from eyestream_lab.fpa import build_whole
-from eyestream_lab.recorded.recording import RecordingRelease
-from eyestream_lab.recorded.released import Released, Stretch, released, stretches_of
+from eyestream_lab.recordings.recording import RecordingRelease
+from eyestream_lab.recordings.released import Released, Stretch, released, stretches_of
 
 __all__ = [
     "Booking",
@@ -77,7 +77,7 @@ def privatize(
     """Release every recording, one after the other, chunk by chunk; with `every`, one in so many alone.
 
     Of rows before number `first_row` nothing is released: chunks, and a baseline where one is taken, begin there. It is
-    public (`eyestream_lab.recorded.worth` derives what choosing it tells).
+    public (`eyestream_lab.recordings.worth` derives what choosing it tells).
 
     Where a history is taken off, the recordings are sessions in the order in which they come: of the person that
     `people` names for each, or all of one person.

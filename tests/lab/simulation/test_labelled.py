@@ -8,8 +8,8 @@ import pytest
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
-from eyestream_lab.corpus.labelled import AGES, DOCUMENTS, GENDERS, LEAD_S, simulate_labelled
-from eyestream_lab.corpus.simulation import NAMES, TRAITS, load_statistics
+from eyestream_lab.simulation.labelled import AGES, DOCUMENTS, GENDERS, LEAD_S, simulate_labelled
+from eyestream_lab.simulation.people import NAMES, TRAITS, load_statistics
 from eyestream_lab.study.population import read_labels
 
 

@@ -12,8 +12,8 @@ import pytest
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream_lab.cli import simulate as command
-from eyestream_lab.corpus.likeness import COLUMNS, LAGS, Likeness, load_likeness, measure
-from eyestream_lab.corpus.simulation import CONSTANTS, NAMES, Statistics, load_statistics, simulate, simulate_person
+from eyestream_lab.simulation.likeness import COLUMNS, LAGS, Likeness, load_likeness, measure
+from eyestream_lab.simulation.people import CONSTANTS, NAMES, Statistics, load_statistics, simulate, simulate_person
 
 SECONDS = 700.0  # 1400 rows, as long as the corpus' recordings
 PEOPLE = 60
@@ -71,7 +71,7 @@ def test_white_noise_in_time_is_seen(statistics: Statistics, monkeypatch: pytest
     """Negative control: rows independent of each other."""
     white = np.zeros((statistics.shares.shape[1], 1024))
     white[:, 0] = 1.0
-    monkeypatch.setattr("eyestream_lab.corpus.simulation.windowed", lambda: white)
+    monkeypatch.setattr("eyestream_lab.simulation.people.windowed", lambda: white)
     assert "autocorrelation" in missed(statistics)
 
 
@@ -168,7 +168,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_no_scipy_is_needed() -> None:
-    code = "import sys, eyestream_lab.corpus.simulation; sys.exit('scipy' in sys.modules)"
+    code = "import sys, eyestream_lab.simulation.people; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

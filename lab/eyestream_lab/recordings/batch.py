@@ -24,8 +24,8 @@ from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import StreamKey
 from eyestream.version import VERSION
-from eyestream_lab.recorded.privatize import Booking, book, release_one
-from eyestream_lab.recorded.released import claim_beside
+from eyestream_lab.recordings.privatize import Booking, book, release_one
+from eyestream_lab.recordings.released import claim_beside
 from eyestream_lab.workers import workers
 from eyestream_lab.workshop import once, sync, workshop
 

@@ -16,7 +16,7 @@ from eyestream.core.mechanisms.registry import entry_of
 from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import GAZE
-from eyestream_lab.recorded.released import Released
+from eyestream_lab.recordings.released import Released
 
 __all__ = ["front_end_of", "save_released_gaze", "write_claim"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.rim.files.package_data import DATA
-from eyestream_lab.corpus.simulation import CONSTANTS, NAMES
+from eyestream_lab.simulation.people import CONSTANTS, NAMES
 
 __all__ = ["COLUMNS", "LAGS", "Likeness", "load_likeness", "measure"]
 

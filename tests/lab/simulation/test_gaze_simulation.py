@@ -10,9 +10,9 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.cli import simulate as command
-from eyestream_lab.corpus.gaze_simulation import GazePerson, gaze_of, gaze_person, simulate_gaze
 from eyestream_lab.events.labels import detect
 from eyestream_lab.events.scoring import event_agreement
+from eyestream_lab.simulation.gaze import GazePerson, gaze_of, gaze_person, simulate_gaze
 
 
 def test_labels_are_true() -> None:
