@@ -49,10 +49,11 @@ def pytest(session: nox.Session, *words: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style, format, and who may import whom: seconds."""
+    """Style, format, who may import whom, and how large the product may be: seconds."""
     python(session, "-m", "ruff", "check", ".")
     python(session, "-m", "ruff", "format", "--check", ".")
     session.run(str(Path(sys.executable).with_name("lint-imports")), external=True)
+    python(session, "-m", "tools.verification.gates")
 
 
 @nox.session

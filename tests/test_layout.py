@@ -10,8 +10,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("eyestream", "tests", "tools", "benchmarks")
-MOST_OF_RUN = 125
-"""Files of ours that `eyestream run` may import before it has read its configuration."""
 FILES = sorted(path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -82,17 +80,27 @@ def test_every_folder_says_what_it_is_for() -> None:
     )
 
 
-def files_of(modules: str) -> int:
-    """How many files of ours a process imports with `modules`."""
-    code = f"import sys, {modules}; print(sum(f'{{name}}.'.startswith('eyestream.') for name in sys.modules))"
-    return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+def over(rows: str) -> list[str]:
+    """The lines of the gates' table that say so, where a running service has loaded `rows`."""
+    code = (
+        "from tests.rigs.loaded import Loaded; from tools.verification import gates; "
+        f"gates.loaded_by_default = lambda: Loaded({rows}); print(gates.main())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    *table, verdict = run.stdout.splitlines()
+    wrong = [line for line in table if line.endswith("OVER")]
+    assert verdict == str(int(bool(wrong)))
+    return wrong
 
 
-def test_run_imports_few_files() -> None:
-    assert 50 < files_of("eyestream.cli.run") <= MOST_OF_RUN
-
-
-@pytest.mark.parametrize("more", ["eyestream.claims.guarantee", "eyestream.core.mechanisms.klt"])
-def test_control_run_with_what_it_imports_when_it_is_asked_for(more: str) -> None:
-    """Each of them, imported at the top of a file of `run`, breaks the limit."""
-    assert files_of(f"eyestream.cli.run, {more}") > MOST_OF_RUN
+@pytest.mark.parametrize(
+    ("rows", "gates"),
+    [
+        ("{'eyestream': 1}, frozenset({'numpy'})", 0),
+        ("{'eyestream': 1}, frozenset({'numpy', 'pandas'})", 1),
+        ("{'eyestream': 10**6}, frozenset()", 1),
+        ("{f'eyestream.{i}': 1 for i in range(1000)}, frozenset()", 1),
+    ],
+)
+def test_a_service_that_loads_more_fails_its_gate(rows: str, gates: int) -> None:
+    assert len(over(rows)) == gates
