@@ -18,7 +18,7 @@ from eyestream.core.reservation import LAST_ROW
 from eyestream.core.scopes import duration
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.config import load
-from eyestream.rim.ledger.checksum import LEGACY_VERSION, VERSION
+from eyestream.rim.ledger.checksum import VERSION
 from eyestream.rim.ledger.comparing import compared, ledger_copy
 from eyestream.rim.ledger.device_export import read_export, write_export
 from eyestream.rim.ledger.guarded import accept, guarded
@@ -223,8 +223,7 @@ def _import(path: Path, place: Path | None, source: Path) -> None:
 def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> None:
     header, odometers, streams, exported, _, days = reading
     created = datetime.datetime.fromtimestamp(header.created, datetime.UTC)
-    version = f", format {LEGACY_VERSION} of 0.1.0" if header.legacy else ""
-    print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC{version}, name {ledger_name(header.ledger_id)}")
+    print(f"{path}: begun {created:%Y-%m-%d %H:%M} UTC, name {ledger_name(header.ledger_id)}")
     if (latest := days.latest) > int(time.time()) // _SECONDS_A_DAY:
         print(f"days are open up to {_date(latest)}, after this machine's date: a clock was wrong, here or before")
     if not odometers:
@@ -311,8 +310,7 @@ def _as_json(reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> dict[st
         }
         table["gone"] = device in reading.exported
         devices[device] = table
-    version = LEGACY_VERSION if reading.header.legacy else VERSION
-    told = {"format": version, "created": reading.header.created, "devices": devices}
+    told = {"format": VERSION, "created": reading.header.created, "devices": devices}
     if left:
         told["left"] = {
             str(key): [one._asdict() | {"seconds": one.chunks * rest.chunk_s} for one in rest.lefts]

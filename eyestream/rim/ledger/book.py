@@ -34,7 +34,7 @@ from eyestream.core.days import Days
 from eyestream.core.reservation import RowMark
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import records
-from eyestream.rim.ledger.checksum import Checksum, Header, Source, Tail, read_header, write_header
+from eyestream.rim.ledger.checksum import Checksum, Header, OtherFormatError, Source, Tail, read_header, write_header
 from eyestream.rim.ledger.records import NamePiece, SlotFields
 from eyestream.rim.ledger.snapshot import (
     DeviceExport,
@@ -118,9 +118,6 @@ class Book:
         self._by_device: dict[str, list[LedgerStream]] = {}
         self._name: list[NamePiece] = []
         self.cut = self.unreadable = 0
-        if self.header.legacy is not None:
-            self._read_legacy(source, self.header.legacy)
-            return
         if self.header.snapshot_bytes:
             self._read_snapshot(source.take(self.header.snapshot_bytes))
         self._begin_tail()
@@ -164,7 +161,7 @@ class Book:
 
     def rewritten(self) -> tuple[Header, bytes]:
         """The header and the whole bytes of a file that says the same with a snapshot and no records."""
-        header = self.header._replace(generation=self.header.generation + 1, legacy=None)
+        header = self.header._replace(generation=self.header.generation + 1)
         spent = {device: other for device, account in self.accounts.items() if (other := account.other_days)}
         snapshot = write_snapshot(self.days, spent, map(self.line, self.accounts), header.file_key)
         header = header._replace(snapshot_bytes=len(snapshot))
@@ -221,18 +218,6 @@ class Book:
         self._by_device.setdefault(line.device, [])
         for stream, known in line.facts.items():
             self.add(StreamKey(line.device, stream)).unsettled.extend(known.unsettled)
-
-    def _read_legacy(self, source: Source, shape: tuple[int, int]) -> None:
-        from eyestream.rim.ledger.legacy import LegacyReader  # noqa: PLC0415  for a ledger of 0.1.0
-
-        reader = LegacyReader(self.header.file_key, shape, self._account_of)
-        reader.read(source)
-        self.tail = reader.tail
-        for account in self.accounts.values():
-            self.days.pass_over(account.day)
-
-    def _account_of(self, key: StreamKey) -> Account:
-        return self.add(key).account
 
     def _count_as_spent(self, damaged: int) -> int:
         """Charge so many damaged records; gives how many are left to charge."""
@@ -302,6 +287,8 @@ def read_book(path: Path, pieces: Iterable[bytes], suffices: Callable[[Book], bo
     try:
         with no_collection():
             return Book(pieces, suffices)
+    except OtherFormatError as error:
+        raise LedgerError(f"{path} {error}") from None  # nothing is lost: a new one would forget what was spent
     except LedgerError as error:
         if str(error).startswith(str(path)):
             raise

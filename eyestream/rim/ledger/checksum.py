@@ -6,7 +6,7 @@ another file.
 
 The header, little-endian: magic (8 bytes), version and length of a record (u32), generation (u64: how often the ledger
 was rewritten), seconds since 1970 at which it was made (u64), random id (16 bytes), length of the snapshot after it
-(u64), BLAKE2b of all that (8 bytes). Format 2, of 0.1.0, has n and w (u32) where the generation is, and no snapshot.
+(u64), BLAKE2b of all that (8 bytes).
 
 Of records one after another a `Tail` knows which are whole, which are damaged, and whether an append can have left them
 so. A power cut, a kill or a full disk can break an append off: of the records that were not yet durable, any may then
@@ -29,11 +29,11 @@ from eyestream.errors import LedgerError
 
 __all__ = [
     "BODY_BYTES",
-    "LEGACY_VERSION",
     "RECORD_BYTES",
     "VERSION",
     "Checksum",
     "Header",
+    "OtherFormatError",
     "Source",
     "Tail",
     "read_header",
@@ -42,7 +42,7 @@ __all__ = [
 
 RECORD_BYTES = 64
 BODY_BYTES = 56
-VERSION, LEGACY_VERSION = 3, 2
+VERSION = 3
 
 _HEADER = struct.Struct("<8sIIQQ16sQ")
 _MAGIC = b"EYELEDGR"
@@ -52,19 +52,22 @@ _SPREAD = 0x9E3779B97F4A7C15
 _GATHER = pow(_SPREAD, -1, 2**64)
 
 
+class OtherFormatError(LedgerError):
+    """A whole ledger, which another version of this program reads."""
+
+
 class Header(NamedTuple):
-    """What the first 64 bytes say; `legacy` is (n, w) of a ledger of format 2, None of the present one."""
+    """What the first 64 bytes say."""
 
     ledger_id: bytes
     created: int
     generation: int = 0
     snapshot_bytes: int = 0
-    legacy: tuple[int, int] | None = None
 
     @property
     def file_key(self) -> bytes:
         """What the checksums of the file are keyed with: no record of an older generation passes for one of this."""
-        return self.ledger_id if self.legacy else self.ledger_id + self.generation.to_bytes(8, "little")
+        return self.ledger_id + self.generation.to_bytes(8, "little")
 
 
 def write_header(header: Header) -> bytes:
@@ -82,24 +85,23 @@ def write_header(header: Header) -> bytes:
 
 
 def read_header(data: bytes) -> Header:
-    """Read a header of this format, or of format 2.
+    """Read the header of a ledger.
 
     Raises
     ------
     LedgerError
-        It is not one of ours, damaged, or of another version; the message begins after the file's name.
+        It is not one of ours, damaged, or of another format; the message begins after the file's name.
     """
     if len(data) < RECORD_BYTES or data[:8] != _MAGIC:
         raise LedgerError("is not a ledger")
     if data[BODY_BYTES:RECORD_BYTES] != _digest(data[:BODY_BYTES]):
         raise LedgerError("has a damaged header")
     _, version, record_bytes, generation, created, ledger_id, snapshot_bytes = _HEADER.unpack(data[:BODY_BYTES])
-    if version not in (LEGACY_VERSION, VERSION) or record_bytes != RECORD_BYTES:
-        raise LedgerError(
-            f"is a ledger of version {version}; this program reads versions {LEGACY_VERSION} and {VERSION}"
+    if version != VERSION or record_bytes != RECORD_BYTES:
+        who = "0.2.0 on it once: it writes the ledger again, with every spend" if version == 2 else "that wrote it"
+        raise OtherFormatError(
+            f"is a ledger of format {version}, and this program reads format {VERSION}; start the eyestream {who}"
         )
-    if version == LEGACY_VERSION:
-        return Header(ledger_id, created, legacy=(generation % 2**32, generation >> 32))
     return Header(ledger_id, created, generation, snapshot_bytes)
 
 

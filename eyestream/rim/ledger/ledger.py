@@ -16,7 +16,7 @@ the kernel may have dropped the pages (PostgreSQL's "fsyncgate", 2018). So does 
 **Size.** 64 bytes a chunk, after a snapshot of all accounts. When the records are many, the ledger is rewritten: a new
 snapshot and no records, put into place by one `rename` (`eyestream.rim.ledger.file`). That is done on opening and when
 the records have become too many since; a rewriting that cannot be prepared leaves the ledger as it was, and is said in
-the log. A ledger of format 2 is rewritten on opening or not used.
+the log.
 
 **Clock.** A day is opened once, and what was spent on it is kept while the host's clock may come back to it
 (`eyestream.core.days`). Days are opened no faster than time passes (`eyestream.rim.ledger.pace`); what the clock
@@ -66,7 +66,7 @@ class Ledger:
     Parameters
     ----------
     path
-        A file made by `create_ledger`, or by 0.1.0.
+        A file made by `create_ledger`.
     ceilings
         The budget of every device, over all its streams, of single streams beneath, and of each of its wearers.
     suffices

@@ -45,7 +45,7 @@ def create_ledger(path: Path, *, created: int) -> None:
 
 
 def read_ledger(path: Path) -> LedgerReading:
-    """What a ledger of this format, or of format 2, says; nothing is locked or changed.
+    """What a ledger says; nothing is locked or changed.
 
     An append that is under way may look torn; then it is read again.
 

@@ -14,7 +14,7 @@ from eyestream.core.stream_account import Announcement
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book, LedgerStream, no_collection, read_book
-from eyestream.rim.ledger.checksum import RECORD_BYTES, VERSION
+from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.records import SlotFields
 from eyestream.streams import StreamKey
@@ -60,10 +60,6 @@ class Writer:
 
     def settle_in(self) -> None:
         """Bring the file into a state in which records can be appended to it, and not too many of them."""
-        if self.book.header.legacy is not None:
-            self._rewrite(required=True)
-            _LOG.info("%s: a ledger of 0.1.0, rewritten in format %d with every spend", self._path, VERSION)
-            return
         if self.book.cut:
             _LOG.warning("%s: its end cannot be read, and nothing was released under it; it is cut off", self._path)
             self._rewrite(required=True)

@@ -17,8 +17,6 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams import StreamKey
 
-FORMAT_2 = Path(__file__).parents[2] / "service" / "format2"
-
 
 def command(*arguments: str) -> None:
     parser = argparse.ArgumentParser()
@@ -112,17 +110,6 @@ def test_what_is_rare_is_shown_where_it_is(spent: Path, capsys):
     said = capsys.readouterr().out
     assert "to be withheld          8 chunks, as the window changed" in said
     assert "day 4194304 days after 1970-01-01" in said
-
-
-def test_a_ledger_of_0_1_0_is_shown_and_stays_as_it_is(tmp_path: Path, capsys):
-    path = tmp_path / "ledger"
-    path.write_bytes((FORMAT_2 / "two-devices.ledger").read_bytes())
-    before = path.read_bytes()
-    command("--ledger", str(path))
-    assert "format 2 of 0.1.0" in capsys.readouterr().out
-    command("--ledger", str(path), "--json")
-    assert json.loads(capsys.readouterr().out)["format"] == 2
-    assert path.read_bytes() == before
 
 
 def test_somebody_says_that_the_date_is_right(tmp_path: Path, capsys):

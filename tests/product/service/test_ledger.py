@@ -490,7 +490,9 @@ def test_ceilings_are_lowered_and_never_raised(path):
 def test_a_version_that_this_program_does_not_read(path):
     data = path.read_bytes()[:56].replace(b"EYELEDGR\3", b"EYELEDGR\1")
     path.write_bytes(data + hashlib.blake2b(data, digest_size=8).digest())
-    with pytest.raises(LedgerError, match="of version 1; this program reads versions 2 and 3"):
+    with pytest.raises(
+        LedgerError, match="of format 1, and this program reads format 3; start the eyestream that wrote it"
+    ):
         use(path)
 
 

@@ -4,12 +4,14 @@
 byte is the same, of records and of snapshots. Requests could name a wearer then, and the sums of a lifetime were kept.
 """
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import Granted, Request
+from eyestream.errors import LedgerError
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.checksum import Header, Source, read_header, write_header
 from eyestream.rim.ledger.ledger import Ledger
@@ -71,3 +73,22 @@ def test_wearers_of_before_keep_their_sums(tmp_path: Path) -> None:
         answers = ledger.reserve(asked, DAY + 9)
     assert sum(isinstance(answer, Granted) for answer in answers) == 1
     assert read_ledger(path).odometers["a"].wearers[5].epsilon == before + 2
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_a_ledger_of_another_format_is_refused_and_stays_as_it_is(tmp_path: Path, number: int) -> None:
+    """Nobody is told to make a new one, which would forget what was spent."""
+    path = tmp_path / "ledger"
+    data = (FOLDER / "of-0.1.0.ledger").read_bytes()
+    if number != 2:
+        fields = data[:8] + number.to_bytes(4, "little") + data[12:56]
+        data = fields + hashlib.blake2b(fields, digest_size=8).digest() + data[64:]
+    path.write_bytes(data)
+    path.chmod(0o600)
+    which = {2: "0.2.0 on it once: it writes the ledger again, with every spend", 4: "that wrote it"}[number]
+    words = f"{path} is a ledger of format {number}, and this program reads format 3; start the eyestream {which}"
+    for attempt in (read_ledger, lambda path: Ledger(path, ceilings=Ceilings())):
+        with pytest.raises(LedgerError) as error:
+            attempt(path)
+        assert str(error.value) == words
+    assert path.read_bytes() == data

@@ -1,7 +1,6 @@
 """A ledger is rewritten: whatever the power leaves is one valid ledger that has forgotten nothing."""
 
 import errno
-import fcntl
 import gc
 import logging
 import os
@@ -27,7 +26,6 @@ from tests.product.service.disk import Trace, TracedDisk, states
 from tests.product.service.test_ledger_power_loss import CEILINGS, Outsider, work
 
 ROOT = Path(__file__).resolve().parents[3]
-FORMAT_2 = Path(__file__).parent / "format2"
 KEY = StreamKey("d", "features")
 BESIDE = ".ledger.rewritten"
 
@@ -127,26 +125,6 @@ def test_a_rewriting_that_is_not_durable_in_time_would_be_noticed(path, monkeypa
             lazy.append((step, what, more))
     assert len(lazy) < len(trace)
     assert judge(path, monkeypatch, before, lazy, damages=2)[1] > 5
-
-
-@pytest.mark.parametrize("name", ["two-devices.ledger", "torn-noise.ledger", "mended-and-torn.ledger"])
-def test_the_power_goes_at_every_step_of_an_upgrade(tmp_path, monkeypatch, name):
-    path, before = tmp_path / "ledger", (FORMAT_2 / name).read_bytes()
-    put(tmp_path, {"ledger": before})
-    expected = read_ledger(path).odometers
-    with monkeypatch.context() as patch:
-        disk = TracedDisk()
-        patch.setattr(file_module, "os", disk)
-        Ledger(path, ceilings=CEILINGS).close()
-    steps = [step for step, _, _ in disk.trace]
-    assert steps == ["sync", "names", "create", "write", "sync", "rename", "names"]
-    for cut in range(len(steps) + 1):
-        for state in states(before, disk.trace, cut, random.Random(cut), damages=6):
-            put(tmp_path, state)
-            assert read_ledger(path).odometers == expected
-            with Ledger(path, ceilings=CEILINGS) as ledger:
-                assert {device: ledger.odometer(device) for device in expected} == expected
-            assert read_ledger(path).header.legacy is None
 
 
 def test_many_records_become_a_snapshot_on_opening_and_at_work(path, monkeypatch):
@@ -321,16 +299,6 @@ def killed(*given: object) -> None:
     raise Killed
 
 
-def test_an_upgrade_that_cannot_be_written_leaves_the_old_ledger(tmp_path, monkeypatch):
-    data = (FORMAT_2 / "two-devices.ledger").read_bytes()
-    path = put(tmp_path, {"ledger": data})
-    monkeypatch.setattr(fcntl, "flock", lambda fd, how: None)
-    monkeypatch.setattr(os, "write", failing(errno.ENOSPC))
-    with pytest.raises(LedgerError, match="durably: No space left on device"):
-        Ledger(path, ceilings=Ceilings())
-    assert path.read_bytes() == data
-
-
 def test_whoever_waited_for_the_old_file_does_not_get_its_lock(path, monkeypatch):
     """Between opening a name and locking the file, another process may have rewritten it and gone."""
     check = file_module._check_rights
@@ -399,7 +367,6 @@ def test_how_the_bytes_arrive_does_not_matter(path, monkeypatch, size):
     for name, data in (
         ("whole", path.read_bytes()),
         ("torn", path.read_bytes()[:-9]),
-        ("of 0.1.0", (FORMAT_2 / "mended-and-torn.ledger").read_bytes()),
     ):
         whole = Book([data])
         pieces = [data[start : start + size] for start in range(0, len(data), size)]
