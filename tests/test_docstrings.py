@@ -2,18 +2,12 @@
 
 import doctest
 import importlib
-from pathlib import Path
 
 import pytest
 
-import eyestream
+from tests.rigs.distributions import modules
 
-PACKAGE = Path(eyestream.__file__).parent
-MODULES = [
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if ">>> " in path.read_text(encoding="utf-8")
-]
+MODULES = [name for name, path in modules() if ">>> " in path.read_text(encoding="utf-8")]
 
 
 def test_there_are_examples() -> None:

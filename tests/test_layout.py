@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("eyestream", "tests", "tools", "benchmarks")
+FOLDERS = ("eyestream", "lab", "fleet", "tests", "tools", "benchmarks")
+DISTRIBUTIONS = ("eyestream", "lab", "fleet")
 FILES = sorted(path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -25,15 +26,13 @@ def imported(path: Path) -> Iterator[str]:
 def strange(path: Path, names: Iterator[str]) -> list[str]:
     """Imports that `path` may not have."""
     room, own = path.parts[0], ".".join(path.parent.parts)
-    product = room == "eyestream" and not path.is_relative_to("lab/eyestream_lab/testing")
-    shared = () if room == "eyestream" else ("tests.rigs",)
+    shared = () if room in DISTRIBUTIONS else ("tests.rigs",)
     wrong = []
     for name in names:
         first = name.partition(".")[0]
         wrong += [name] * (
             (first == "tests" and not any(f"{name}.".startswith(f"{folder}.") for folder in (own, *shared)))
             or (first in ("tools", "benchmarks") and first != room)
-            or (product and name.startswith("eyestream_lab.testing"))
         )
     return wrong
 
@@ -55,7 +54,7 @@ def test_imports_point_where_they_may(folder: str) -> None:
         ("tools/make/a.py", "tests"),
         ("benchmarks/a.py", "tools"),
         ("eyestream/rim/a.py", "tests.rigs.rig"),
-        ("eyestream/cli/a.py", "eyestream_lab.testing.noise"),
+        ("lab/eyestream_lab/a.py", "tests.rigs.rig"),
     ],
 )
 def test_control_an_import_of_the_wrong_kind(path: str, name: str) -> None:
@@ -68,7 +67,9 @@ def test_nobody_edits_the_path() -> None:
 
 
 def test_every_folder_says_what_it_is_for() -> None:
-    folders = {path.parent for path in FILES if path.parts[0] in {"eyestream", "tests", "benchmarks"}}
+    folders = {
+        path.parent for path in FILES if path.suffix and path.parts[0] in {*DISTRIBUTIONS, "tests", "benchmarks"}
+    }
     silent = [
         str(folder)
         for folder in folders

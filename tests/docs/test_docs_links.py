@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 import eyestream
-from eyestream.cli.main import COMMANDS
+from eyestream.cli.main import commands
 from eyestream.rim.config import load
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan import resolved
 from eyestream.rim.plan.summary import correlations
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("eyestream", "tests", "tools", "benchmarks", "docs", "config", "examples")
+FOLDERS = ("eyestream", "lab", "fleet", "tests", "tools", "benchmarks", "docs", "config", "examples")
 PAGES = sorted(
     page
-    for pattern in ("*.md", "docs/**/*.md", "benchmarks/*.md", "eyestream/**/*.md", "examples/**/*.md")
-    for page in ROOT.glob(pattern)
+    for folder in (".", "docs/**", "benchmarks", "eyestream/**", "lab/**", "fleet/**", "examples/**")
+    for page in ROOT.glob(f"{folder}/*.md")
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FLAT = " ".join(README.split())
@@ -47,7 +47,7 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_that_are_named_exist(page: Path) -> None:
-    assert set(re.findall(r"(?:`|^)eyestream ([a-z]+)\b", page.read_text(encoding="utf-8"), re.M)) <= set(COMMANDS)
+    assert set(re.findall(r"(?:`|^)eyestream ([a-z]+)\b", page.read_text(encoding="utf-8"), re.M)) <= set(commands())
 
 
 def test_there_are_pages_to_look_at() -> None:

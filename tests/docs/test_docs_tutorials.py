@@ -15,6 +15,7 @@ from eyestream.cli.main import main
 from eyestream.gaze.features import NAMES
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
+from tests.rigs.distributions import modules
 from tests.rigs.mosquitto import free_port, program
 from tests.rigs.pages import ROOT, blocks, code_of
 
@@ -72,7 +73,7 @@ def test_there_are_tutorials() -> None:
 
 
 def test_texts_of_errors_are_those_of_the_code() -> None:
-    said = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "eyestream").rglob("*.py"))
+    said = "\n".join(path.read_text(encoding="utf-8") for _, path in modules())
     said = re.sub(r'"\s*\n\s*f?"', "", said)
     table = re.findall(r"^\| `([^`]+)` \|", (DOCS / "troubleshooting.md").read_text(encoding="utf-8"), re.M)
     assert len(table) > 12

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgpack
 
-FILE = Path(__file__).resolve().parents[2] / "tests" / "hostile" / "gaze.jsonl"
+FILE = Path(__file__).resolve().parents[2] / "tests" / "product" / "hostile" / "gaze.jsonl"
 CASES: list[dict[str, Any]] = []
 
 

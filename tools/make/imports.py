@@ -1,9 +1,9 @@
 """Draw who imports whom: `python -m tools.make.imports`, from the project's folder, writes docs/imports.svg.
 
-Rooms are the folders of `eyestream/`, and the folders inside `rim`, `offline` and `lab`. They stand on five floors;
-inside a floor, a room stands above what it imports. An arrow that a longer way of arrows implies is left out of the
-drawing; the title of a room (hold the mouse over it) names all that it imports. Exit code 1 when an arrow points up: an
-import from a lower floor to a higher one, or rooms that import one another in a circle.
+Rooms are the folders of the three distributions, and those inside `core` and `rim`. They stand on five
+floors; inside a floor, a room stands above what it imports. An arrow that a longer way of arrows implies is left out of
+the drawing; the title of a room (hold the mouse over it) names all that it imports. Exit code 1 when an arrow points
+up: an import from a lower floor to a higher one, or rooms that import one another in a circle.
 """
 
 import argparse
@@ -14,17 +14,18 @@ from xml.sax.saxutils import escape
 
 import grimp
 
-PACKAGE = "eyestream"
+PACKAGES = ("eyestream", "eyestream_lab", "eyestream_fleet")
 FLOORS = {
-    "entrance": "what people call: commands, names to import",
-    "lab": "measures the product; only commands call it",
-    "offline": "recordings and whole data sets, never live",
+    "lab": "eyestream-lab: measures the product",
+    "fleet": "eyestream-fleet: workers on a log",
+    "entrance": "eyestream: what people call",
     "rim": "effects: sockets, files, the clock, processes",
     "pure": "decides: no socket, file, clock or loop",
 }
-ENTRANCE = {PACKAGE, "cli", "datasets", "testing"}
-DIVIDED = {"rim", "offline", "lab"}
-FILL = {"entrance": "#fdf3e1", "lab": "#f0f0f0", "offline": "#eef3e2", "rim": "#e3eef8", "pure": "#f3eaf6"}
+RIM = {"rim", "sdk", "ops", "monitor"}
+INSIDE = {"core": ("release", "chunking"), "rim": None, "lab": None}
+"""Rooms that are drawn for themselves inside a folder; None: all."""
+FILL = {"entrance": "#fdf3e1", "lab": "#f0f0f0", "fleet": "#eef3e2", "rim": "#e3eef8", "pure": "#f3eaf6"}
 BOX_W, BOX_H, GAP_X, GAP_Y, MARGIN, LABEL_W = 116, 28, 18, 34, 14, 140
 
 Arrow = tuple[str, str]
@@ -33,29 +34,31 @@ Rows = list[tuple[str, list[str]]]
 
 def room_of(module: str) -> str:
     """The room that a module is in."""
-    parts = module.split(".")
-    if len(parts) == 1:
-        return PACKAGE
-    return ".".join(parts[1:3]) if parts[1] in DIVIDED and len(parts) > 2 else parts[1]
+    package, *parts = module.split(".")
+    parts = parts if package == "eyestream" else [package.removeprefix("eyestream_"), *parts]
+    if not parts:
+        return package
+    inside = INSIDE.get(parts[0], ())
+    return ".".join(parts[:2]) if len(parts) > 1 and (inside is None or parts[1] in inside) else parts[0]
 
 
 def floor_of(room: str) -> str:
     top = room.partition(".")[0]
-    if top in ENTRANCE:
+    if top in {"eyestream", "cli"}:
         return "entrance"
-    return top if top in FLOORS else "pure"
+    return "rim" if top in RIM else top if top in FLOORS else "pure"
 
 
 def read() -> tuple[set[str], set[Arrow]]:
     """The rooms, and the imports from room to room."""
-    graph = grimp.build_graph(PACKAGE, cache_dir=None)
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     pairs = {
         (room_of(module), room_of(imported))
         for module in graph.modules
         for imported in graph.find_modules_directly_imported_by(module)
     }
     arrows = {(a, b) for a, b in pairs if a != b}
-    folders = DIVIDED - {room for arrow in arrows for room in arrow}  # an `__init__` and nothing else
+    folders = {"rim", "lab"} - {room for arrow in arrows for room in arrow}  # an `__init__` and nothing else
     return {room_of(module) for module in graph.modules} - folders, arrows
 
 

@@ -9,7 +9,7 @@ from eyestream.cli.left import some
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.fpa import FPA
+from eyestream_lab.fpa import WHOLE
 from eyestream_lab.recordings.released import Released
 
 __all__ = ["after", "before", "line", "tracker"]
@@ -60,7 +60,7 @@ def _price(options: argparse.Namespace, calibration: Calibration) -> str:
         what, unit = "chunks of the whole recording", "a chunk (all features together)"
     elif entry_of(calibration.mechanism).front_end is not None:
         what, unit = f"slots of {calibration.n / calibration.rate_hz:g} s", "a slot"
-    name = FPA.name if options.whole else calibration.mechanism
+    name = WHOLE if options.whole else calibration.mechanism
     return f"{name}, {what}, epsilon {options.epsilon:g} {unit}, calibration {calibration.content_hash}"
 
 

@@ -19,7 +19,7 @@ from eyestream_lab.corpora.claims import PUBLIC, Promise, exact, of_person
 from eyestream_lab.corpora.corpus import Corpus, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.system import Unit, recordings_alone
-from eyestream_lab.fpa import FPA
+from eyestream_lab.fpa import WHOLE
 from eyestream_lab.recordings.privatize import privatize, privatize_whole
 from eyestream_lab.recordings.worth import refuse_own_people
 
@@ -138,7 +138,7 @@ class WholeRecordings:
 
     calibration: Calibration
     epsilon: float
-    name = FPA.name
+    name = WHOLE
     released_kind = None
 
     @property

@@ -5,7 +5,10 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream_lab.fpa.mechanism import FPA
 
-__all__ = ["FPA", "build_whole"]
+__all__ = ["FPA", "WHOLE", "build_whole"]
+
+WHOLE = FPA.name
+"""Name of the mechanism that releases a recording as one chunk."""
 
 
 def build_whole(calibration: Calibration, epsilon: float, rows: int, *, k: int = 1) -> Mechanism:

@@ -20,7 +20,8 @@ from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations as files
 from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.fpa import FPA, build_whole
+from eyestream_lab.fpa import WHOLE as WHOLE_NAME
+from eyestream_lab.fpa import build_whole
 from eyestream_lab.study import steil
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.ways import of_chunks
@@ -110,7 +111,7 @@ def _registered(*, best: bool) -> list[Source]:
     return sorted(made, key=lambda source: not source.attacked)
 
 
-WHOLE = Source(FPA.name.upper(), FPA.name, "#CC79A7", chunked=False)
+WHOLE = Source(WHOLE_NAME.upper(), WHOLE_NAME, "#CC79A7", chunked=False)
 """One chunk as long as the recording."""
 
 _PLAIN = _registered(best=False)

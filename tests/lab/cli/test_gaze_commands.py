@@ -139,7 +139,7 @@ def test_calibrate_and_privatize_gaze(folder: Path, tmp_path: Path, capsys: pyte
     assert np.isfinite(released.features).all()
     capsys.readouterr()
     thresholds = tmp_path / "mine.toml"
-    shipped = Path(recordings.__file__).parents[3] / "data" / "profiles" / "degrees.toml"
+    shipped = Path(recordings.__file__).parents[2] / "data" / "profiles" / "degrees.toml"
     thresholds.write_text(shipped.read_text() + "\n[detection]\nonset_deg_per_s = 50.0\n")
     said = complaint(
         capsys, "privatize", files[2], "--profile", str(thresholds), "--calibration", made,
@@ -148,7 +148,7 @@ def test_calibrate_and_privatize_gaze(folder: Path, tmp_path: Path, capsys: pyte
     assert "was made from rows of front end" in said
     assert "eyestream calibrate" in said
     main(["extract", files[2], *gaze, "--out", str(tmp_path / "rows")])
-    old = Path(__file__).resolve().parents[2] / "tape" / "calibrations" / "everyday-klt-32.npz"
+    old = Path(__file__).resolve().parents[2] / "product" / "tape" / "calibrations" / "everyday-klt-32.npz"
     rows = str(tmp_path / "rows" / "sim-002.npz")
     said = complaint(
         capsys, "privatize", rows, "--calibration", str(old), "--epsilon", "4.8", "--out", str(tmp_path / "no")

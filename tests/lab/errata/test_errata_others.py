@@ -272,7 +272,7 @@ def test_b12_one_kth_holds_for_one_partition() -> None:
 
 def test_every_entry_names_its_tests_and_every_test_has_an_entry() -> None:
     here = Path(__file__).resolve()
-    page = (here.parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
+    page = (here.parents[3] / "docs" / "errata.md").read_text(encoding="utf-8")
     sections = re.split(r"^### ", page, flags=re.M)[1:]
     named: set[str] = set()
     for section in sections:

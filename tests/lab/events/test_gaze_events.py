@@ -9,7 +9,7 @@ from eyestream.gaze.events import Blink, Event, Fixation, Saccade
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.tables import Algorithm
 from eyestream_lab.events.labels import detect
-from tests.product.gaze.gaze_people import profile
+from tests.rigs.gaze_people import profile
 
 RATE_HZ = 250.0
 STEP = 4_000  # ticks between two samples

@@ -6,7 +6,7 @@ import pytest
 from eyestream.gaze.tables import Algorithm
 from eyestream_lab.events.labels import detect
 from eyestream_lab.events.scoring import Agreement, Score, event_agreement, sample_agreement
-from tests.product.gaze.gaze_people import gaze, profile
+from tests.rigs.gaze_people import gaze, profile
 from tests.rigs.labelled_gaze import BLINKS, Eye, Tally, recording, saccades, tally
 
 

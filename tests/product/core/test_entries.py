@@ -11,31 +11,31 @@ from typing import Any
 import numpy as np
 import pytest
 
-import eyestream
 from eyestream.claims.correlation.published import PublishedClass, session_claim, side, telling_of
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import CFPA, build
 from eyestream.core.mechanisms.entry import Entry, NoOptions, referred
-from eyestream.core.mechanisms.registry import PRODUCT, calibrate, declared_range, entry_of, register, whole
+from eyestream.core.mechanisms.registry import PRODUCT, calibrate, declared_range, entry_of, register
 from eyestream.errors import CalibrationError, ConfigError, OperatorError
 from eyestream.rim.files import calibrations
 from eyestream_lab.audit.trials import Case, synthetic, trial_of
 from eyestream_lab.correlation.laws import emission_of
+from eyestream_lab.fpa import FPA
 from eyestream_lab.study.ways import study_part
 from tests.product.core.small_corpus import calibrated, corpus
+from tests.rigs.distributions import modules
 
-PACKAGE = Path(eyestream.__file__).parent
-OWN = ("privacy/mechanisms/", "lab/mechanisms/")
+OWN = ("eyestream.core.mechanisms.", "eyestream_lab.mechanisms.", "eyestream_lab.kaleido_live.", "eyestream_lab.fpa.")
 """Folders of the mechanisms, their entries and their registry."""
 SYSTEMS = (
-    "offline/corpora/registry.py",
-    "offline/corpora/samples.py",
-    "lab/releases/plans.py",
-    "lab/releases/page.py",
+    "eyestream_lab.corpora.registry",
+    "eyestream_lab.corpora.samples",
+    "eyestream_lab.releases.plans",
+    "eyestream_lab.releases.page",
 )
 """They name systems that release corpora. Some are called as the mechanism that they take to a corpus."""
-PUBLIC = PACKAGE / "__init__.py"
+PUBLIC = "eyestream"
 """Names the classes, for `from eyestream import KLT`."""
 
 
@@ -45,19 +45,16 @@ def references(entry: Entry) -> dict[str, str]:
     return {name: place for name, place in found.items() if isinstance(place, str) and ":" in place}
 
 
-def part_of_a_mechanism(path: Path) -> bool:
-    """Whether a file lies in a mechanism's folder, or an entry refers to it."""
-    parts = {
-        place.partition(":")[0].replace(".", "/") for name in PRODUCT for place in references(entry_of(name)).values()
-    }
-    inside = path.relative_to(PACKAGE).as_posix()
-    return inside.startswith(OWN) or inside in SYSTEMS or f"eyestream/{inside.removesuffix('.py')}" in parts
+def part_of_a_mechanism(module: str) -> bool:
+    """Whether a module lies in a mechanism's folder, or an entry refers to it."""
+    parts = {place.partition(":")[0] for name in PRODUCT for place in references(entry_of(name)).values()}
+    return f"{module}.".startswith(OWN) or module in SYSTEMS or module in parts
 
 
 def asks(tree: ast.AST) -> Iterator[str]:
     """What asks for the name of a mechanism, or for its class."""
-    called = {*PRODUCT, whole().name}
-    classes = {entry_of(name).mechanism.__name__ for name in PRODUCT} | {whole().__name__}
+    called = {*PRODUCT, FPA.name}
+    classes = {entry_of(name).mechanism.__name__ for name in PRODUCT} | {FPA.__name__}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value in called:
             yield f"{node.lineno}: the name {node.value!r}"
@@ -69,9 +66,9 @@ def asks(tree: ast.AST) -> Iterator[str]:
 
 
 def test_nobody_else_asks_for_the_name_or_the_class_of_a_mechanism() -> None:
-    files = [path for path in PACKAGE.rglob("*.py") if path != PUBLIC and not part_of_a_mechanism(path)]
+    files = {name: path for name, path in modules() if name != PUBLIC and not part_of_a_mechanism(name)}
     assert len(files) > 300
-    found = {str(path.relative_to(PACKAGE)): list(asks(ast.parse(path.read_text("utf-8")))) for path in files}
+    found = {name: list(asks(ast.parse(path.read_text("utf-8")))) for name, path in files.items()}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 

@@ -13,10 +13,11 @@ from eyestream.claims.guarantee import NOT_PROTECTED, Guarantee, guarantee_of, g
 from eyestream.core.charge import Ceilings
 from eyestream.core.kinds import DifferentialPrivacy, Loss
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms import FPA, build
+from eyestream.core.mechanisms import build
 from eyestream.core.scopes import Beside, Deployment, scopes_of
 from eyestream.rim.files import calibrations
 from eyestream.streams import StreamSpec
+from eyestream_lab.fpa import FPA
 from eyestream_lab.testing.noise import SeededNoise
 
 NAMES = ("everyday-lpa-32", "everyday-cfpa-32", "everyday-dcfpa-32", "everyday-klt-32")

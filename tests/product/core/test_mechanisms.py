@@ -16,7 +16,7 @@ from eyestream.core.additive.core import AdditiveStep
 from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.frame import Page
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms import CFPA, DCFPA, FPA, LPA, build
+from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.core.mechanisms.lpa import mechanism as lpa
 from eyestream.core.mechanisms.registry import declared_range
 from eyestream.core.noise import SecureNoise
@@ -25,6 +25,7 @@ from eyestream.core.spectrum import difference, integrate
 from eyestream.core.whole import chunk_count, release_rows
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations
+from eyestream_lab.fpa import FPA
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 from tests.product.core.small_corpus import NAMES, calibrated, corpus, repeated
 

@@ -2,34 +2,42 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import eyestream
+from tests.rigs.distributions import modules
 
-PACKAGE = Path(eyestream.__file__).parent
 ROOMS = {
-    "tile": ("privacy.tiles", "privacy.mechanisms.tile", "gaze.slots", "gaze.next_tile", "lab.mechanisms.tile"),
-    "kaleido": ("privacy.kaleido", "privacy.mechanisms.kaleido", "gaze.places", "lab.mechanisms.kaleido"),
-    "task-words": ("privacy.tasks", "privacy.mechanisms.words", "lab.mechanisms.words", "lab.study.linking"),
+    "tile": (
+        "eyestream.core.tiles",
+        "eyestream.core.mechanisms.tile",
+        "eyestream.gaze.slots",
+        "eyestream.gaze.next_tile",
+        "eyestream_lab.mechanisms.tile",
+    ),
+    "kaleido": ("eyestream_lab.kaleido", "eyestream_lab.kaleido_live", "eyestream_lab.mechanisms.kaleido"),
+    "task-words": (
+        "eyestream.core.tasks",
+        "eyestream.core.mechanisms.words",
+        "eyestream_lab.mechanisms.words",
+        "eyestream_lab.study.linking",
+    ),
 }
 """Of each kind: its mechanism, its model, its front end, its part of the laboratory and the study of it alone."""
 
 OUTSIDE = {
-    "tile": {"offline/corpora/samples.py"},
-    "kaleido": {"offline/corpora/samples.py", "offline/samples/kaleido_published.py"},
-    "task-words": {"cli/calibrate.py"},
+    "tile": {"eyestream_lab.corpora.samples"},
+    "kaleido": {"eyestream_lab.corpora.samples", "eyestream_lab.samples.kaleido_published"},
+    "task-words": {"eyestream_lab.cli.calibrate"},
 }
 """Who else imports something of it: systems that release corpora, and who reads labels."""
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Modules of ours that a file imports, and the names that it takes from them, without `eyestream.`."""
+    """Modules of ours that a file imports, and the names that it takes from them."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("eyestream."):
-            module = str(node.module).removeprefix("eyestream.")
-            yield from (module, *(f"{module}.{alias.name}" for alias in node.names))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("eyestream"):
+            yield from (str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names))
 
 
 def knows(tree: ast.AST, rooms: tuple[str, ...]) -> bool:
@@ -38,9 +46,9 @@ def knows(tree: ast.AST, rooms: tuple[str, ...]) -> bool:
 
 @pytest.mark.parametrize("kind", ROOMS)
 def test_few_files_know_a_kind(kind: str) -> None:
-    own = tuple(room.replace(".", "/") for room in ROOMS[kind])
-    files = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
-    others = {name: path for name, path in files.items() if not name.startswith(own)}
+    others = {
+        name: path for name, path in modules() if not any(f"{name}.".startswith(f"{own}.") for own in ROOMS[kind])
+    }
     assert len(others) > 300
     found = {name for name, path in others.items() if knows(ast.parse(path.read_text("utf-8")), ROOMS[kind])}
     assert found == OUTSIDE[kind]

@@ -26,7 +26,7 @@ SHIPPED_HASHES = {
     "everyday-cfpa-64": "02f3a79da336afde23ae8f9cff7e2609",
 }
 """As version 0.1.0 shipped them."""
-OLD = Path(__file__).resolve().parents[2] / "tape" / "calibrations"
+OLD = Path(__file__).resolve().parents[1] / "tape" / "calibrations"
 
 
 def calibration(mechanism: str = "cfpa", n: int = 4) -> Calibration:

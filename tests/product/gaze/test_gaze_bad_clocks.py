@@ -16,7 +16,7 @@ from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, LiveFrontEnd, LiveRows
 from eyestream.gaze.samples import Samples
 from eyestream.wire.messages import RawRows
-from tests.product.gaze.gaze_people import gaze, profile
+from tests.rigs.gaze_people import gaze, profile
 
 RATE_HZ = 60.0
 Array = NDArray[np.float64]

@@ -11,8 +11,8 @@ from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.words import LETTERS, Wordbooks, letter_of
-from tests.product.gaze.gaze_people import gaze, profile
 from tests.product.gaze.gaze_reference import words as all_words
+from tests.rigs.gaze_people import gaze, profile
 
 EMPTY = Wordbooks().features()
 

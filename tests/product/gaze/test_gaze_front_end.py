@@ -17,7 +17,7 @@ from eyestream.gaze.events import Blink, Event
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.samples import Samples
-from tests.product.gaze.gaze_people import gaze, profile
+from tests.rigs.gaze_people import gaze, profile
 
 MADE = profile(60.0)
 

@@ -11,7 +11,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.tables import Camera, Columns
-from tests.product.gaze.gaze_people import shipped
+from tests.rigs.gaze_people import shipped
 
 BAD = (np.nan, np.inf, -np.inf, 1e308, -1e308)
 

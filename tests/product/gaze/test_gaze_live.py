@@ -9,7 +9,7 @@ from eyestream.gaze.entry import Rows
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, SILENCE_S, LiveFrontEnd, LiveRows
 from eyestream.gaze.samples import Samples
-from tests.product.gaze.gaze_people import gaze, profile
+from tests.rigs.gaze_people import gaze, profile
 
 RATE_HZ = 250.0
 AHEAD_S = 5e5

@@ -10,8 +10,8 @@ import pytest
 
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.tables import Algorithm
-from tests.product.gaze.gaze_people import shipped
 from tests.rigs.gaze_memory import Trace, border, degrees, glimpses, hunt, lived, reports, trace
+from tests.rigs.gaze_people import shipped
 from tests.rigs.gaze_streams import Event, Sent, more_data, ordinary, shorter_way
 
 RATE_HZ = 200.0

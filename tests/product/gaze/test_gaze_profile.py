@@ -13,7 +13,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import detector_hash, front_end_hash, parse_profile
 from eyestream.gaze.profile_text import profile_text as text_of
 from eyestream.gaze.tables import Camera, Columns, Detection
-from tests.product.gaze.gaze_people import PROFILES, profile, shipped
+from tests.rigs.gaze_people import PROFILES, profile, shipped
 
 SHIPPED = (
     "core", "degrees", "ehtask", "eyelink", "gazebase", "gazebasevr", "invisible", "lsl", "mpiidpeye", "mqtt", "neon",

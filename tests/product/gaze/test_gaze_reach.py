@@ -15,7 +15,7 @@ from eyestream.gaze.profile import Profile, ticks
 from eyestream.gaze.runs import Lids, Run
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.segments import Segments
-from tests.product.gaze.gaze_people import gaze, profile
+from tests.rigs.gaze_people import gaze, profile
 
 RATE_HZ = 60.0
 MADE, NEWER = (profile(RATE_HZ, frozen_s=1.0, algorithm=algorithm) for algorithm in (1, 2))

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from eyestream.gaze.front_end import FrontEnd
-from tests.product.gaze.gaze_people import gaze, profile
+from tests.rigs.gaze_people import gaze, profile
 
 
 @pytest.mark.slow

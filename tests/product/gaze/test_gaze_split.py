@@ -11,7 +11,7 @@ from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from tests.product.gaze import gaze_reference as reference
-from tests.product.gaze.gaze_people import PEOPLE, gaze, person, profile
+from tests.rigs.gaze_people import PEOPLE, gaze, person, profile
 
 WHOLE = ("nonzero", "max", "min", "range")
 COUNTS = [

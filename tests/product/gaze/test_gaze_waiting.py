@@ -8,7 +8,7 @@ from eyestream.gaze.features import STEP_S
 from eyestream.gaze.profile import TICKS_PER_S
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.waiting import Waiting
-from tests.product.gaze.gaze_people import profile
+from tests.rigs.gaze_people import profile
 
 Array = NDArray[np.float64]
 

@@ -29,10 +29,10 @@ def test_it_is_a_door_and_no_corridor() -> None:
 
 
 def test_every_command_that_it_names_exists() -> None:
-    from eyestream.cli.main import COMMANDS
+    from eyestream.cli.main import commands
 
     named = set(re.findall(r"(?:`|/|^)eyestream ([a-z]+)\b", README, re.M))
-    assert {"demo", "init", "run", "privatize"} <= named <= set(COMMANDS)
+    assert {"demo", "init", "run", "privatize"} <= named <= set(commands())
 
 
 async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:

@@ -56,7 +56,7 @@ def test_another_detector_is_refused_by_run_and_check(tmp_path: Path) -> None:
 
 
 def test_a_calibration_of_0_1_0_tells_no_front_end(tmp_path: Path) -> None:
-    old = Path(__file__).parents[2] / "tape" / "calibrations" / "everyday-cfpa-32.npz"
+    old = Path(__file__).parents[1] / "tape" / "calibrations" / "everyday-cfpa-32.npz"
     settings = with_source(settings_for(NO_BROKER, tmp_path))
     (stream,) = settings.stream
     there = shutil.copy(old, tmp_path / "old.npz")

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.mechanisms import FPA, build
+from eyestream.core.mechanisms import build
 from eyestream.core.whole import release_rows
 from eyestream.rim.files import calibrations
+from eyestream_lab.fpa import FPA
 from eyestream_lab.testing.noise import WordNoise
 from tests.product.tape.cases import CALIBRATIONS, CHUNKS, Case, Tape, inputs
 

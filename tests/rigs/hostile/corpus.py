@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["CHECKOUT", "FEATURES", "FOLDER", "SCHEMA", "every", "payload", "read", "write"]
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-FOLDER = CHECKOUT / "tests" / "hostile"
+FOLDER = CHECKOUT / "tests" / "product" / "hostile"
 """Where the files are: they are no part of the package."""
 
 FEATURES, SCHEMA = 3, 7
