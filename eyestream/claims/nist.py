@@ -102,8 +102,8 @@ def _algorithm(made: Facts) -> Said:
         (
             "bias",
             "releases are drawn toward the people of the calibration, and clipped to their range: who is unlike them "
-            "is told with larger errors. The shipped calibrations are of 30 people with one tracker. `eyestream check "
-            "--recording` says which features of a tracker fit. Errors by age, gender or health were not measured",
+            "is told with larger errors. The shipped calibrations are of 30 people with one tracker. `eyestream fit` "
+            "says which features of a tracker fit. Errors by age, gender or health were not measured",
         ),
     )
 

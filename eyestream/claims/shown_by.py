@@ -19,7 +19,7 @@ OF_EVERY: dict[str, tuple[str, ...]] = {
         "tests/product/release/test_order.py::test_without_a_ledger_nothing_is_released",
     ),
     "correlated data": ("tests/lab/errata/test_errata.py::test_a9_correlated_chunks_tell_one_another",),
-    "bias": ("tests/product/cli/test_check_recording.py::test_the_own_tracker_fits_and_another_one_is_told",),
+    "bias": ("tests/lab/cli/test_fit.py::test_the_own_tracker_fits_and_another_one_is_told",),
     "randomness": (
         "tests/product/core/test_noise.py::test_a_copy_of_the_process_draws_other_noise",
         "tests/product/release/test_copies.py::test_two_copies_draw_other_noise",

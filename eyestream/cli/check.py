@@ -8,11 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.check_recording import report
 from eyestream.cli.log import one_line_faults
-from eyestream.cli.options import add_profile
-from eyestream.cli.progress import busy, load_all
-from eyestream.core.mechanisms.registry import entry_of
+from eyestream.cli.progress import busy
 from eyestream.errors import ConfigError
 from eyestream.ops.check_brokers import Others, broker_findings, others_of
 from eyestream.ops.check_host import configuration_findings, host_findings
@@ -24,15 +21,10 @@ from eyestream.ops.deployment.looking import deployment_findings, root_of
 from eyestream.ops.findings import Finding, bad
 from eyestream.rim import config
 from eyestream.rim.config import Settings
-from eyestream.rim.files import calibrations
-from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import load
 from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]
-
-
-CALIBRATION = "everyday-klt-anchored-64"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -43,19 +35,9 @@ def add_parser(subparsers: Any) -> None:
         description="Try what must not work (entering without a login, reading raw rows, writing private chunks) and "
         "look at what must be kept (secrets, ledger, memory, clock). One line each, pass or fail with the remedy; exit "
         "code 1 when one fails. Harmless beside a sidecar at work. Run it as the owner of the ledger, or as "
-        "root: then it goes on as that owner. "
-        "With --recording it does something else: it says which features of public or consented recordings of a "
-        "tracker fit the calibration.",
+        "root: then it goes on as that owner.",
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration")
-    parser.add_argument(
-        "--recording", type=Path, nargs="+", metavar="FILE",
-        help="public or consented recordings of the tracker, never live data: rows, or with --profile gaze. Which "
-        "features fit the calibration of --config, or --calibration?",
-    )  # fmt: skip
-    parser.add_argument(
-        "--calibration", metavar="C", help=f"with --recording: a file or a shipped calibration (default {CALIBRATION})"
-    )
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar's configuration")
     parser.add_argument(
         "--laptop", action="store_true",
         help="for trying things out, not for people's data: ask only that no other machine reaches the broker",
@@ -64,7 +46,6 @@ def add_parser(subparsers: Any) -> None:
         "--config-only", action="store_true",
         help="look at the configuration alone, as before a reload: whether a sidecar can be made of it",
     )  # fmt: skip
-    add_profile(parser)
     logins = "TOML with username and password_file, or cert_file and key_file"
     parser.add_argument("--tracker", type=Path, metavar="FILE", help=f"try the tracker's rights too: {logins}")
     parser.add_argument("--application", type=Path, metavar="FILE", help=f"try an application's rights too: {logins}")
@@ -77,20 +58,9 @@ def main(options: argparse.Namespace) -> None:
     ------
     ConfigError
         A file is not what it should be.
-    RecordingError, CalibrationError
-        With --recording: likewise.
     SystemExit
         With code 1 when something must be mended.
     """
-    if options.recording is not None and options.config_only:
-        raise ConfigError("--config-only looks at no recording: expected --config-only or --recording, not both")
-    if options.recording is not None:
-        _recordings(options)
-        return
-    if options.config is None:
-        raise ConfigError("--config FILE is needed, or --recording FILE")
-    if options.calibration is not None or options.profile is not None:
-        raise ConfigError("--calibration and --profile go with --recording")
     if options.config_only and (options.laptop or options.tracker is not None or options.application is not None):
         raise ConfigError("--config-only tries no broker: --laptop, --tracker and --application are not for it")
     if options.laptop and (options.tracker is not None or options.application is not None):
@@ -142,27 +112,3 @@ def _tables(path: Path) -> Settings:
     """The tables of a configuration; where they have a mistake, what they name is looked at too, as a sidecar does."""
     reading = config.read_tables(path)
     return load(path).settings if reading.problems else reading.settings
-
-
-def _recordings(options: argparse.Namespace) -> None:
-    """Print how well recordings fit the calibrations."""
-    if options.config is not None and options.calibration is not None:
-        raise ConfigError("--calibration is in --config already: give one of them")
-    if options.config is None:
-        names = [options.calibration or CALIBRATION]
-    else:
-        names = list(dict.fromkeys(stream.privacy.calibration for stream in config.load(options.config).stream))
-    every = {name: calibrations.load(name) for name in names}
-    known = {name: one for name, one in every.items() if entry_of(one.mechanism).front_end is None}
-    if not known:
-        said = f"{', '.join(every)} is of slots of gaze, and fits every tracker in degrees"
-        raise ConfigError(f"--recording: {said}; expected a calibration of features")
-    profile = load_profile(options.profile) if options.profile else None
-    loaded = load_all(options.recording, profile)
-    fine = True
-    for name, calibration in known.items():
-        lines, fits = report(name, calibration, loaded)
-        print(*lines, sep="\n")
-        fine = fine and fits
-    if not fine:
-        sys.exit(1)

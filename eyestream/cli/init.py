@@ -1,25 +1,22 @@
 """``eyestream init DIR``: a configuration, a new ledger, a random pseudonym."""
 
 import argparse
-import json
-import re
 import sys
 import time
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from eyestream.core.mechanisms.registry import DEFAULT, beginnings
-from eyestream.core.purposes import words
+from eyestream.core.purposes import PURPOSES, choose, words
 from eyestream.errors import ConfigError, LedgerError, meant
+from eyestream.ops.new_configuration import ChosenTables, at_broker, of_mechanism
 from eyestream.rim import config
+from eyestream.rim.config.purposes import load_table
 from eyestream.rim.config.upgrade import upgraded_text
-from eyestream.rim.files.package_data import fresh_configuration, without_baseline
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import StreamPlan, fitting, load
 from eyestream.rim.plan.summary import correlations
 from eyestream.rim.sources.registry import named_source
-from eyestream_lab.study.advice import PURPOSES, advise, load_table
 
 __all__ = ["add_parser", "initialise", "main"]
 
@@ -86,15 +83,16 @@ def main(options: argparse.Namespace) -> None:
         _upgrade(options.upgrade)
         return
     _check_new(options.directory)
-    fresh = _fresh(options.broker)
+    fresh = at_broker(options.broker)
     if options.mechanism is None:
         print(_purposes(), end="\n\n")
         options.purpose = options.purpose or _asked()
     if options.purpose is not None:
-        advice = advise(PURPOSES[options.purpose], load_table())
-        initialise(options.directory, advice.for_purpose(fresh, options.purpose))
+        wish = PURPOSES[options.purpose]
+        chosen = ChosenTables.of(wish, choose(wish, load_table()["rows"]))
+        initialise(options.directory, chosen.for_purpose(fresh, options.purpose))
         return
-    initialise(options.directory, _of_mechanism(options.mechanism or DEFAULT, fresh))
+    initialise(options.directory, of_mechanism(options.mechanism or DEFAULT, fresh))
 
 
 def _purposes() -> str:
@@ -105,15 +103,16 @@ def _purposes() -> str:
         "recognised"
     ]
     for purpose, wish in PURPOSES.items():
-        advice = advise(wish, table)
-        saccades, blinks, *_ = correlations(advice.expected).values()
+        choice = choose(wish, table["rows"])
+        chosen, chunk_s = ChosenTables.of(wish, choice), choice.n / choice.rate_hz
+        saccades, blinks, *_ = correlations(choice.expected).values()
         cells = (
-            f"{purpose:<13}{f'{advice.withheld_s + advice.delay_s:g} s':<6}{f'{advice.delay_s:g} s':<6}"
-            f"{advice.epsilon:<8g}{advice.price['minute']:<7g}{advice.expected['distinct_own']:<8.2f}"
-            f"{saccades:<9.2f}{blinks:<7.2f}{advice.identity['rate']:.0%}"
+            f"{purpose:<13}{f'{chosen.withheld_s + chunk_s:g} s':<6}{f'{chunk_s:g} s':<6}"
+            f"{choice.epsilon:<8g}{choice.epsilon * 60 / chunk_s:<7g}{choice.expected['distinct_own']:<8.2f}"
+            f"{saccades:<9.2f}{blinks:<7.2f}{choice.above['rate']:.0%}"
         )
         lines.append(cells)
-    strangers, chance = table["people"] // 2, advice.identity["chance"]
+    strangers, chance = table["people"] // 2, choice.above["chance"]
     return "\n".join(
         [
             *lines,
@@ -221,33 +220,6 @@ def _check_new(directory: Path) -> None:
         f"{path} exists already, and its ledger {ledger} does not: put the ledger back, or, when nothing was ever "
         f"released under this configuration, make a new one with `eyestream budget --new --ledger {ledger}`"
     )
-
-
-def _fresh(broker: str | None) -> str:
-    """The configuration to begin with, at a broker that somebody chose; raises ConfigError where it is none."""
-    text = fresh_configuration()
-    if broker is None:
-        return text
-    try:
-        _ = config.BrokerSettings(broker).place
-    except ConfigError as error:
-        raise ConfigError(f"--broker {error}") from None
-    return re.sub(r"(?m)^url = \S+", lambda _: f"url = {json.dumps(broker)}", text, count=1)
-
-
-def _of_mechanism(mechanism: str, fresh: str) -> str:
-    """The fresh configuration with the calibration of a mechanism that somebody chose."""
-    usual, chosen = beginnings()[DEFAULT], beginnings()[mechanism]
-    if chosen.stream:
-        of_features = re.compile(r"^\[\[stream\]\]\n.*?^day_epsilon = .*?\n", re.MULTILINE | re.DOTALL)
-        text = of_features.sub(lambda _: chosen.stream, fresh, count=1)
-        return text.replace('"features"]', f'"{tomllib.loads(chosen.stream)["stream"][0]["name"]}"]')
-    text = fresh.replace(f'"{usual.calibration}"', f'"{chosen.calibration}"', 1)
-    for option in chosen.switched_on:
-        text = text.replace(f"# {option} = false", f"{option} = true", 1)
-    if chosen.session_bound:
-        text = without_baseline(text).replace("# correlation = ", "correlation = ", 1)
-    return text
 
 
 def _write(path: Path, text: str) -> None:

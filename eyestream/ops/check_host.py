@@ -157,7 +157,7 @@ def _gaze(plan: Plan) -> Iterator[Finding]:
             facts = stream.mechanism.facts(stream.chunk_s) if calibration.takes_off is not None else ()
             which = f" that enters no {facts[0].topic}" if facts else ""
             same = calibration.check_front_end(mark)
-            other = "its detector and another tracker: `check --recording` says whether yours fits"
+            other = "its detector and another tracker: `eyestream fit` says whether yours fits"
             known = "the same" if same else other
             yield good(
                 f"front end {mark.front_end} makes rows of {name} from gaze of profile {profile.name}; the calibration "

@@ -6,6 +6,7 @@ COMMANDS = {
     "demo": ("eyestream_lab.cli.demo", "see it happen: broker, recording, sidecar and application in one terminal"),
     "advise": ("eyestream_lab.cli.advise", "which calibration and epsilon to take, and what to expect of them"),
     "calibrate": ("eyestream_lab.cli.calibrate", "learn ball and range of every feature from public recordings"),
+    "fit": ("eyestream_lab.cli.fit", "which features of a tracker fit a calibration"),
     "privatize": ("eyestream_lab.cli.privatize", "release whole recordings privately, file to file"),
     "inspect": ("eyestream_lab.cli.inspect", "look at a file of gaze, and propose the profile that reads it"),
     "extract": ("eyestream_lab.cli.extract", "recordings of gaze to rows of the 52 features"),

@@ -253,7 +253,7 @@ class Calibration:
         -------
         bool
             Whether it is the very front end. If not, its detector is the same, and so rows mean the same, but the
-            tracker is another one: `eyestream check --recording` tells which features fit.
+            tracker is another one: `eyestream fit` tells which features fit.
 
         Raises
         ------

@@ -102,13 +102,17 @@ def main(options: argparse.Namespace) -> None:
             expected = measured(calibrations.load(advice.calibration), advice.epsilon, loaded)
             advice = replace(advice, expected=expected)
     if options.json:
-        told = asdict(advice) | {"corpus": table["corpus"], "people": table["people"], "measured_on": own}
-        print(json.dumps(told | {"configuration": advice.configuration()}))
+        told = {key: value for key, value in asdict(advice).items() if key != "tables"} | {
+            "corpus": table["corpus"],
+            "people": table["people"],
+            "measured_on": own,
+        }
+        print(json.dumps(told | {"configuration": advice.tables.text()}))
         return
     print(_text(advice, table, own, options.hours))
     if options.out is not None:
         print()
-        initialise(options.out, advice.into(fresh_configuration()))
+        initialise(options.out, advice.tables.into(fresh_configuration()))
 
 
 def _text(advice: Advice, table: dict[str, Any], given: int, hours: float) -> str:
@@ -138,7 +142,7 @@ def _text(advice: Advice, table: dict[str, Any], given: int, hours: float) -> st
         f"corpus         {table['corpus']}; half of {table['people']} people calibrate, the others are released",
         f"holds for      {_holds(given)}",
         "",
-        advice.configuration().rstrip(),
+        advice.tables.text().rstrip(),
     ]
     return "\n".join(lines)
 

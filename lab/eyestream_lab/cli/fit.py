@@ -1,13 +1,25 @@
-"""``eyestream check --recording``: does a calibration fit a tracker?"""
+"""``eyestream fit``: does a calibration fit a tracker?"""
 
+import argparse
+import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from eyestream.cli.options import add_profile
+from eyestream.cli.progress import load_all
 from eyestream.core.calibration import Calibration
-from eyestream.errors import CalibrationError
+from eyestream.core.mechanisms.registry import entry_of
+from eyestream.errors import CalibrationError, ConfigError
+from eyestream.rim import config
+from eyestream.rim.files import calibrations
+from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.simulation.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits, unfit
 
-__all__ = ["report"]
+__all__ = ["add_parser", "main"]
+
+USUAL = "everyday-klt-anchored-64"
 
 _REMEDY = (
     "make a calibration for this tracker: eyestream calibrate --adapt BASE, with public or consented recordings of it; "
@@ -15,7 +27,54 @@ _REMEDY = (
 )
 
 
-def report(name: str, calibration: Calibration, recordings: Sequence[Recording]) -> tuple[list[str], bool]:
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "fit",
+        help="which features of a tracker fit a calibration",
+        description="Say which features of public or consented recordings of a tracker fit the calibration of --config "
+        "or --calibration. It looks at raw values: never use it on live data. Exit code 1 when they do not fit.",
+    )
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="FILE", help="rows, or with --profile gaze")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration")
+    which.add_argument("--calibration", metavar="C", help=f"a file or a shipped calibration (default {USUAL})")
+    add_profile(parser)
+
+
+def main(options: argparse.Namespace) -> None:
+    """Print how well recordings fit the calibrations.
+
+    Raises
+    ------
+    ConfigError
+        The configuration cannot be used, or no calibration is of features.
+    RecordingError, CalibrationError
+        A file is not what it should be.
+    SystemExit
+        With code 1 when a calibration does not fit.
+    """
+    if options.config is None:
+        names = [options.calibration or USUAL]
+    else:
+        names = list(dict.fromkeys(stream.privacy.calibration for stream in config.load(options.config).stream))
+    every = {name: calibrations.load(name) for name in names}
+    known = {name: one for name, one in every.items() if entry_of(one.mechanism).front_end is None}
+    if not known:
+        said = f"{', '.join(every)} is of slots of gaze, and fits every tracker in degrees"
+        raise ConfigError(f"{said}; expected a calibration of features")
+    profile = load_profile(options.profile) if options.profile else None
+    loaded = load_all(options.recordings, profile)
+    fine = True
+    for name, calibration in known.items():
+        lines, fits = _report(name, calibration, loaded)
+        print(*lines, sep="\n")
+        fine = fine and fits
+    if not fine:
+        sys.exit(1)
+
+
+def _report(name: str, calibration: Calibration, recordings: Sequence[Recording]) -> tuple[list[str], bool]:
     """Lines that say which features fit, and whether the calibration is for this tracker.
 
     Raises

@@ -51,7 +51,7 @@ def main(options: argparse.Namespace) -> None:
     name = options.file.name.lower().removesuffix(".gz")
     check_file(options.file)
     if name.endswith(".npz"):
-        raise RecordingError(f"{options.file}: .npz files hold rows, not gaze: try eyestream check --recording")
+        raise RecordingError(f"{options.file}: .npz files hold rows, not gaze: try eyestream fit")
     if options.profile is None and not name.endswith((".csv", ".tsv", ".txt")):
         known = "profile eyelink" if name.endswith(".asc") else f"one of {', '.join(SHIPPED)}, or your own"
         raise RecordingError(f"{options.file}: not a text table with a header: try --profile with {known}")

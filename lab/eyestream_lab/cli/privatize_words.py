@@ -47,7 +47,7 @@ def tracker(calibration: Calibration, recording: Recording) -> str | None:
     else:
         return None
     return (
-        f"{said}: epsilon holds, the expected error may not. eyestream check --recording tells which features fit, "
+        f"{said}: epsilon holds, the expected error may not. eyestream fit tells which features fit, "
         "eyestream calibrate --adapt makes a calibration for them"
     )
 

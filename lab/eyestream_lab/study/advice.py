@@ -7,7 +7,6 @@ of the next larger one. Nothing is said outside of what was measured.
 """
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +17,9 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import build
 from eyestream.core.purposes import PURPOSES, Wish, choose
 from eyestream.errors import ConfigError
+from eyestream.ops.new_configuration import ChosenTables
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.package_data import without_baseline
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.recordings.worth import refuse_own_people
 from eyestream_lab.study.fidelity import Fidelity, Yardstick, fidelity
@@ -48,9 +47,6 @@ IDENTITY = (
 )
 
 
-_NO_CLASS = "# without `correlation`: a class of processes says nothing of a session's baseline\n"
-
-
 @dataclass(frozen=True)
 class Advice:
     """An answer.
@@ -67,6 +63,7 @@ class Advice:
         where a baseline is taken off, of gaze that lies behind its reach.
     withheld_s : of each session, for its baseline; what lies in there costs up to the sum over the session.
     guess_factor : by which a chunk raises the chance of a right guess about it, at most, on average.
+    tables : of a sidecar's configuration that do what is advised.
     """
 
     calibration: str
@@ -78,58 +75,7 @@ class Advice:
     price: dict[str, float]
     guess_factor: float
     withheld_s: float
-
-    @property
-    def _touched(self) -> int:
-        """Chunks that a second of gaze enters, at most."""
-        return round(self.price["second"] / self.epsilon)
-
-    def configuration(self) -> str:
-        """The tables of a sidecar's configuration that do what is advised."""
-        touched = self._touched
-        return (
-            "[stream.privacy]\n"
-            f'calibration = "{self.calibration}"\n'
-            f"epsilon = {self.epsilon:g}\n"
-            f"{_NO_CLASS if self.withheld_s else ''}\n"
-            "[budget]\n"
-            f"window_chunks = {touched}\n"
-            f"window_epsilon = {touched * self.epsilon:g}\n"
-            f"session_epsilon = {self.price['session']:g}\n"
-            f"day_epsilon = {self.price['day']:g}\n"
-        )
-
-    def into(self, text: str) -> str:
-        """The configuration `text` of one stream with what is advised in the place of its values.
-
-        Its comments stay, but for those of the calibration that was there.
-        """
-        for line in self.configuration().splitlines():
-            key, found, value = line.partition(" = ")
-            if found and not line.startswith("#"):
-                text, count = re.subn(rf"(?m)^{key} = \S+", f"{key} = {value}", text, count=1)
-                if not count:
-                    raise ConfigError(f"the configuration to change has no {key}")
-        touched = f"touches up to {self._touched} chunks of {self.chunk} rows"
-        text = re.sub(r"touches up to \d+ chunks of \d+ rows", touched, text, count=1)
-        if self.withheld_s:
-            return re.sub(r"(?m)^(correlation = )", r"# \1", text, count=1)
-        return re.sub(r"(?m)^# (correlation = )", r"\1", without_baseline(text), count=1)
-
-    def for_purpose(self, text: str, purpose: str) -> str:
-        """As `into`, with the purpose in the place of the calibration and the epsilon that it comes to now."""
-        text = self.into(text)
-        named = f'purpose = "{purpose}"'
-        priced = f"epsilon_per_minute = {PURPOSES[purpose].epsilon_per_minute:g}"
-        lines = (
-            f"{named:<40} # what it is for; `eyestream guarantee` says which calibration that is\n"
-            f"{priced:<40} # a minute of rows without a pause, on average; no newer version raises it\n"
-            f"#{'':<39} # many short sessions cost more: session_epsilon and day_epsilon bound that\n"
-        )
-        old = r"(?m)^calibration = .*\n^epsilon = .*\n(# In the place of .*\n(# .*\n)*?# .* bound that\.\n)?"
-        text, count = re.subn(old, lines, text, count=1)
-        assert count == 1
-        return text
+    tables: ChosenTables
 
 
 def advise(wish: Wish, table: dict[str, Any]) -> Advice:
@@ -148,8 +94,7 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
         attribute, _, said = str(error).partition(": ")
         raise ConfigError(f"{_OPTIONS[attribute]}: {said}") from None
     mechanism = build(calibrations.load(choice.calibration), choice.epsilon)
-    anchor = mechanism.calibration.anchor
-    costs = price(choice.epsilon, choice.n, choice.rate_hz)
+    tables, costs = ChosenTables.of(wish, choice), price(choice.epsilon, choice.n, choice.rate_hz)
     assert mechanism.gain is not None
     return Advice(
         calibration=choice.calibration,
@@ -163,11 +108,12 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
             "minute": costs.minute,
             "worst_minute": costs.worst_minute,
             "second": costs.second,
-            "session": costs.minute * 60 * (wish.hours_a_session or wish.hours_a_day),
-            "day": costs.minute * 60 * wish.hours_a_day,
+            "session": tables.session_epsilon,
+            "day": tables.day_epsilon,
         },
         guess_factor=float(mechanism.gain),
-        withheld_s=0.0 if anchor is None else anchor.chunks * choice.n / choice.rate_hz,
+        withheld_s=tables.withheld_s,
+        tables=tables,
     )
 
 

@@ -5,22 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.streams import StreamSpec
+from eyestream.ops.new_configuration import reach_of_features
 from eyestream_lab.study.fidelity import Price, price_of
 from eyestream_lab.study.population import Population
 
-__all__ = ["REACH_S", "price", "with_prices"]
+__all__ = ["price", "with_prices"]
 
 Record = dict[str, Any]
-
-REACH_S = 31.5
-"""Of a row of the 52 features: its window of 30 s, and the memory of the corpus' front end, 1.47 s (smi-glasses). Of
-another tracker `eyestream check` and `guarantee` know it."""
 
 
 def price(epsilon: float, n: int, rate_hz: float) -> Price:
     """Of chunks of `n` rows of the 52 features that cost `epsilon` each."""
-    return price_of(epsilon, n, StreamSpec("features", 1, ("a",), ("1",), rate_hz, REACH_S))
+    return price_of(epsilon, n, reach_of_features(rate_hz))
 
 
 def with_prices(records: Sequence[Record], population: Population, whole: Sequence[str]) -> list[Record]:

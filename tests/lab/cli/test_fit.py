@@ -1,4 +1,4 @@
-"""`eyestream check --recording`: which features of a tracker fit a calibration, in words, and never on live data."""
+"""`eyestream fit`: which features of a tracker fit a calibration, in words, and never on live data."""
 
 import subprocess
 import sys
@@ -74,7 +74,7 @@ def test_a_baseline_is_taken_off_each_recording_before_it_is_judged() -> None:
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     code = 0
     try:
-        main(["check", *words])
+        main(["fit", *words])
     except SystemExit as ended:
         code = int(ended.code or 0)
     told = capsys.readouterr()
@@ -88,10 +88,10 @@ def test_the_command_says_it_in_words(tmp_path: Path, rows: np.ndarray, capsys: 
     wrong[:, NAMES.index("rate_fixations")] *= 10.0
     recordings.save(made, tmp_path / "fine.npz")
     recordings.save(replace(made, features=wrong, front_end=None), tmp_path / "wrong.npz")
-    _, said = run(capsys, "--recording", str(tmp_path / "fine.npz"))
+    _, said = run(capsys, str(tmp_path / "fine.npz"))
     assert "front end: the very one (smi-glasses)" in said
     assert "everyday-klt-anchored-64: " in said
-    code, said = run(capsys, "--recording", str(tmp_path / "wrong.npz"), "--calibration", "everyday-cfpa-32")
+    code, said = run(capsys, str(tmp_path / "wrong.npz"), "--calibration", "everyday-cfpa-32")
     assert code == 1
     assert "everyday-cfpa-32: " in said
     assert "rate_fixations: does not fit: " in said
@@ -99,18 +99,17 @@ def test_the_command_says_it_in_words(tmp_path: Path, rows: np.ndarray, capsys: 
     assert "remedy: make a calibration for this tracker: eyestream calibrate --adapt" in said
     other = replace(made, front_end=replace(front_end, detector="0" * 16))
     recordings.save(other, tmp_path / "other.npz")
-    code, said = run(capsys, "--recording", str(tmp_path / "other.npz"))
+    code, said = run(capsys, str(tmp_path / "other.npz"))
     assert code == 1
     assert "front end: the calibration was made from rows of front end" in said
     main(["init", str(tmp_path / "sidecar")])
     capsys.readouterr()
     config = str(tmp_path / "sidecar" / "sidecar.toml")
-    _, said = run(capsys, "--recording", str(tmp_path / "fine.npz"), "--config", config)
+    _, said = run(capsys, str(tmp_path / "fine.npz"), "--config", config)
     assert "everyday-klt-anchored-64: " in said
     for words in (
-        ["--recording", "x.npz", "--config", config, "--calibration", "a"],
+        ["x.npz", "--config", config, "--calibration", "a"],
         [],
-        ["--config", config, "--profile", "lsl"],
     ):
         assert run(capsys, *words)[0] == 2  # fmt: skip
 
@@ -123,7 +122,7 @@ def test_features_that_stand_still_do_not_fit_all_in_all(
         stiff = rows.copy()
         stiff[:, :still] = rows[0, :still]
         recordings.save(Recording(np.arange(len(rows)) / 2.0, stiff, NAMES, front_end=front_end), tmp_path / "a.npz")
-        code, said = run(capsys, "--recording", str(tmp_path / "a.npz"), "--calibration", "everyday-klt-mapped-64")
+        code, said = run(capsys, str(tmp_path / "a.npz"), "--calibration", "everyday-klt-mapped-64")
         assert code == (0 if fits else 1)
         assert ("all in all it fits" in said) is fits
         assert ("all in all it does not fit: 7 of 48 features do not, stand still or lack data" in said) is not fits

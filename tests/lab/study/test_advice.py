@@ -86,7 +86,7 @@ def test_nothing_is_said_outside_of_what_was_measured(table: dict[str, Any], wis
 
 def test_what_is_advised_can_be_written_into_a_configuration(table: dict[str, Any]) -> None:
     advice = advise(Wish(18.0, 40.0, hide_identity=True, hours_a_day=4.0), table)
-    told = tomllib.loads(advice.configuration())
+    told = tomllib.loads(advice.tables.text())
     privacy = PrivacySettings(**told["stream"]["privacy"])
     assert (privacy.calibration, privacy.epsilon) == (advice.calibration, advice.epsilon)
     assert told["budget"]["day_epsilon"] == pytest.approx(18.0 * 60 * 4)
@@ -208,7 +208,7 @@ def test_a_purpose_becomes_a_configuration_that_is_what_was_advised(
     assert "many short sessions cost more: session_epsilon and day_epsilon bound that\n" in text
     assert "In the place of these two" not in text
     assert "A session's last chunk" not in text
-    told = tomllib.loads(advice.configuration())["budget"]
+    told = tomllib.loads(advice.tables.text())["budget"]
     budget = settings.budget
     assert {key: float(getattr(budget, key)) for key in told} == pytest.approx(told)
     with pytest.raises(SystemExit):
@@ -235,7 +235,7 @@ def test_advice_is_written_where_it_is_asked_for(
     assert settings.stream[0].privacy.calibration == "everyday-klt-mapped-32"
     assert settings.stream[0].privacy.epsilon == pytest.approx(2.4)
     with pytest.raises(ConfigError, match="has no epsilon"):
-        advise(Wish(18.0, 40.0), table).into('calibration = "x"\n')
+        advise(Wish(18.0, 40.0), table).tables.into('calibration = "x"\n')
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ check --config {folder}
 check
 check --config {config} --tracker {folder}
 check --config {config} --laptop --tracker {file}
-check --recording {folder}
+fit {folder}
 run --config {file}
 run --config nope
 listen --device a/b --broker mqtt://localhost:1

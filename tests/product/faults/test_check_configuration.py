@@ -42,10 +42,6 @@ def test_a_configuration_alone(path: Path, capsys: pytest.CaptureFixture[str]) -
     assert (code, out) == (2, "")
     assert "session_epsilom: unknown key" in err
     assert check(path, capsys, "--laptop")[0] == 2
-    code, out, err = check(path, capsys, "--recording", "gaze.npz")
-    assert (code, out) == (2, "")
-    assert "expected --config-only or --recording, not both" in err
-    assert err.count("\n") == 1
 
 
 def test_what_run_and_guarantee_refuse_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

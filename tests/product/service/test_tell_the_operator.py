@@ -179,7 +179,7 @@ def test_left_is_what_the_account_grants() -> None:
     [
         (["gaurantee"], "there is no command gaurantee; did you mean guarantee?"),
         (["run", "--confg", "x", "--config", "y"], "did you mean --config?"),
-        (["check", "--recording", "x", "--calibration", "everyday-ktl-32"], "did you mean everyday-klt-32?"),
+        (["fit", "x", "--calibration", "everyday-ktl-32"], "did you mean everyday-klt-32?"),
         (["extract", "x", "--profile", "degres", "--out", "y"], "did you mean degrees?"),
     ],
 )

@@ -103,5 +103,5 @@ def test_options_that_do_not_fit_are_one_line(
             run("privatize", *files[:2], "--calibration", made, "--epsilon", 4, "--out", out, *words)
         assert said in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        run("check", "--recording", files[0], "--calibration", made)
+        run("fit", files[0], "--calibration", made)
     assert "the calibration takes a history off" in capsys.readouterr().err
