@@ -1,4 +1,4 @@
-"""Counters of a sidecar, or of a worker of a fleet, as Prometheus text, and whether it is healthy.
+"""Counters of a sidecar as Prometheus text, and whether it is healthy; and how such pages are served.
 
 An allow-list: envelopes, rows by what became of them, chunks, messages, links. All of them follow from when messages
 came and how large they were, none from a value in them. Missing values, imputations, projections are counted nowhere.
@@ -21,18 +21,20 @@ from eyestream.errors import LinkError
 if TYPE_CHECKING:
     from eyestream.rim.sidecar.assembly import Assembly
     from eyestream.rim.sidecar.sidecar import Sidecar
-    from eyestream_fleet.worker import ShardWorker
 
 __all__ = [
     "PLANNED",
     "Page",
+    "by_label",
+    "common_counters",
+    "counter",
+    "family",
     "health",
     "metrics",
+    "page_of_word",
     "pages",
     "serve",
-    "worker_health",
-    "worker_metrics",
-    "worker_pages",
+    "withheld_word",
 ]
 
 Page = Callable[[], Awaitable[tuple[int, str]]]
@@ -119,7 +121,8 @@ PLANNED = frozenset({"lifetime", "day", "wearer", "session", "change"})
 """Words of `health` that no restart mends: the budget works as it should."""
 
 
-def _page(word: str) -> tuple[int, str]:
+def page_of_word(word: str) -> tuple[int, str]:
+    """Status and body of `/healthz`."""
     return (200 if word == "ok" or word in PLANNED else 503), f"{word}\n"
 
 
@@ -131,7 +134,7 @@ def pages(made: "Assembly") -> dict[str, Page]:
         return 200, metrics(made.sidecar, odometers, made.plan.ceilings)
 
     async def healthz() -> tuple[int, str]:
-        return _page(health(made.sidecar))
+        return page_of_word(health(made.sidecar))
 
     return {"/metrics": figures, "/healthz": healthz}
 
@@ -152,8 +155,8 @@ def _budgets(odometers: Mapping[str, Odometer], ceilings: Ceilings) -> Iterator[
         for scope in _SCOPES
         if (ceiling := getattr(ceilings, scope)) is not None
     ]
-    yield from _family("epsilon_spent", "gauge", "epsilon that the ledger has for a device, by scope", spent)
-    yield from _family("epsilon_ceiling", "gauge", "what it may be at most", allowed)
+    yield from family("epsilon_spent", "gauge", "epsilon that the ledger has for a device, by scope", spent)
+    yield from family("epsilon_ceiling", "gauge", "what it may be at most", allowed)
 
 
 _SCOPES = {
@@ -172,19 +175,20 @@ def health(sidecar: "Sidecar") -> str:
         return "raw_link"
     if not sidecar.private_stands:
         return "private_link"
-    return _withheld(sidecar.pipeline.condition(key) for key in sidecar.pipeline.keys)
+    return withheld_word(sidecar.pipeline.condition(key) for key in sidecar.pipeline.keys)
 
 
-def _withheld(conditions: Iterable[str]) -> str:
+def withheld_word(conditions: Iterable[str]) -> str:
+    """``ok``, or the condition of all streams that lasts longest."""
     found = set(conditions)
     return next((word for word in _WITHHELD if word in found), "ok")
 
 
 def _lines(sidecar: "Sidecar") -> Iterator[str]:
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
-    yield from _counter("raw_messages_received", "raw messages that came in", [("", sidecar.worker.received)])
-    yield from _counter("raw_messages_dropped", "raw messages dropped: too many waited", [("", sidecar.worker.dropped)])
-    yield from _common(
+    yield from counter("raw_messages_received", "raw messages that came in", [("", sidecar.worker.received)])
+    yield from counter("raw_messages_dropped", "raw messages dropped: too many waited", [("", sidecar.worker.dropped)])
+    yield from common_counters(
         counters.taken,
         counters.rejected,
         [sidecar.pipeline.rows(key) for key in sidecar.pipeline.keys],
@@ -192,81 +196,48 @@ def _lines(sidecar: "Sidecar") -> Iterator[str]:
         outbox.delivered,
     )
     stale = {"overflow": outbox.overflow, "expired": outbox.expired, "refused": outbox.refused}
-    yield from _counter("chunks_undelivered", "released chunks no broker took in time", _by("reason", stale))
-    yield from _counter("links", "connections made", _by("side", sidecar.links))
-    yield from _counter("messages_cut", "messages too large, or with unreadable properties", _by("side", sidecar.cut))
+    yield from counter("chunks_undelivered", "released chunks no broker took in time", by_label("reason", stale))
+    yield from counter("links", "connections made", by_label("side", sidecar.links))
+    yield from counter(
+        "messages_cut", "messages too large, or with unreadable properties", by_label("side", sidecar.cut)
+    )
     up = {"raw": int(sidecar.raw_stands), "private": int(sidecar.private_stands)}
-    yield from _family("link_up", "gauge", "1 when the link stands", _by("side", up))
-    yield from _family("raw_messages_waiting", "gauge", "raw messages that wait", [("", sidecar.worker.held)])
-    yield from _family("chunks_waiting", "gauge", "released chunks that wait for the broker", [("", len(outbox))])
-    yield from _family("ledger_failed", "gauge", "1 when nothing is released", [("", int(sidecar.pipeline.failed))])
+    yield from family("link_up", "gauge", "1 when the link stands", by_label("side", up))
+    yield from family("raw_messages_waiting", "gauge", "raw messages that wait", [("", sidecar.worker.held)])
+    yield from family("chunks_waiting", "gauge", "released chunks that wait for the broker", [("", len(outbox))])
+    yield from family("ledger_failed", "gauge", "1 when nothing is released", [("", int(sidecar.pipeline.failed))])
 
 
-def _common(
+def common_counters(
     taken: int, rejected: Mapping[str, int], rows: Collection[RowCounters], chunks: ChunkCounters, delivered: int
 ) -> Iterator[str]:
     """What a sidecar and a worker of a fleet both count."""
-    yield from _counter("raw_messages_taken", "raw messages whose rows went to their device", [("", taken)])
-    yield from _counter("raw_messages_rejected", "raw messages refused", _by("reason", rejected))
+    yield from counter("raw_messages_taken", "raw messages whose rows went to their device", [("", taken)])
+    yield from counter("raw_messages_rejected", "raw messages refused", by_label("reason", rejected))
     kinds = ("accepted", "late", "duplicate", "stale_session", "refused", "jump", "wearer")
     fates = {kind: sum(getattr(own, kind) for own in rows) for kind in kinds}
-    yield from _counter("rows", "rows by what became of them", _by("fate", fates))
-    yield from _counter("chunks_due", "chunks that fell due", [("", chunks.due)])
-    yield from _counter("chunks_released", "chunks released", [("", chunks.released)])
-    yield from _counter(
-        "chunks_withheld", "chunks the budget did not allow, or of a baseline", _by("ceiling", chunks.withheld)
+    yield from counter("rows", "rows by what became of them", by_label("fate", fates))
+    yield from counter("chunks_due", "chunks that fell due", [("", chunks.due)])
+    yield from counter("chunks_released", "chunks released", [("", chunks.released)])
+    yield from counter(
+        "chunks_withheld", "chunks the budget did not allow, or of a baseline", by_label("ceiling", chunks.withheld)
     )
-    yield from _counter("chunks_dropped", "chunks lost to a fault", _by("reason", chunks.dropped))
-    yield from _counter("chunks_delivered", "chunks the broker acknowledged", [("", delivered)])
+    yield from counter("chunks_dropped", "chunks lost to a fault", by_label("reason", chunks.dropped))
+    yield from counter("chunks_delivered", "chunks the broker acknowledged", [("", delivered)])
 
 
-def worker_pages(worker: "ShardWorker") -> dict[str, Page]:
-    """What `serve` serves of a worker of a fleet, by path."""
-
-    async def figures() -> tuple[int, str]:
-        return 200, worker_metrics(worker)
-
-    async def healthz() -> tuple[int, str]:
-        return _page(worker_health(worker))
-
-    return {"/metrics": figures, "/healthz": healthz}
-
-
-def worker_health(worker: "ShardWorker") -> str:
-    """``ok``, ``log``, or why nothing is released. A ledger that fails ends a worker."""
-    if not worker.stands:
-        return "log"
-    return _withheld(stream.condition for stream in worker.shard.streams.values())
-
-
-def worker_metrics(worker: "ShardWorker") -> str:
-    """All counters of a worker. None of them outlives it: rates and sums over a fleet are for Prometheus."""
-    shard, log, chunks = worker.shard, worker.shard.position, ChunkCounters()
-    for stream in shard.streams.values():
-        chunks.add(stream.counters)
-    rows = [stream.rows for stream in shard.streams.values()]
-    return "".join(
-        (
-            *_common(shard.taken, shard.rejected, rows, chunks, worker.published),
-            *_counter("log_breaks", "times the log was away, or lost a message on its way", [("", worker.breaks)]),
-            *_counter("log_losses", "times the log was without messages that it had", _by("kind", log.losses)),
-            *_counter("log_offsets_missing", "offsets never read: forgotten before, or left out", [("", log.missing)]),
-            *_family("link_up", "gauge", "1 when the link stands", _by("side", {"log": int(worker.stands)})),
-            *_family("chunks_waiting", "gauge", "released chunks that wait for the log", [("", worker.waiting)]),
-        )
-    )
-
-
-def _by(label: str, counts: Mapping[str, int]) -> list[Sample]:
+def by_label(label: str, counts: Mapping[str, int]) -> list[Sample]:
     """Samples of a family by one label; all words come from fixed lists of ours."""
     return [(f'{{{label}="{word}"}}', count) for word, count in sorted(counts.items())]
 
 
-def _counter(name: str, text: str, samples: list[Sample]) -> Iterator[str]:
-    yield from _family(f"{name}_total", "counter", text, samples)
+def counter(name: str, text: str, samples: list[Sample]) -> Iterator[str]:
+    """One family of counters."""
+    yield from family(f"{name}_total", "counter", text, samples)
 
 
-def _family(name: str, kind: str, text: str, samples: list[Sample]) -> Iterator[str]:
+def family(name: str, kind: str, text: str, samples: list[Sample]) -> Iterator[str]:
+    """The lines of one family: help, type, samples."""
     yield f"# HELP eyestream_{name} {text}\n# TYPE eyestream_{name} {kind}\n"
     for labels, count in samples:
         yield f"eyestream_{name}{labels} {count}\n"

@@ -111,7 +111,8 @@ async def _run(plan: Plan, partition: int, port: int | None) -> None:
     async def served(worker: ShardWorker) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
             if window is not None:
-                from eyestream.ops.metrics import serve, worker_pages  # noqa: PLC0415  for who asks for the window
+                from eyestream.ops.metrics import serve  # noqa: PLC0415  for who asks for the window
+                from eyestream_fleet.metrics import worker_pages  # noqa: PLC0415
 
                 await stack.enter_async_context(serve(port or window.port, worker_pages(worker), window.address))
             yield

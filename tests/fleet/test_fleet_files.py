@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from eyestream.ops.metrics import worker_metrics, worker_pages
 from eyestream.rim.config import load
 from eyestream.rim.plan import load as planned
+from eyestream_fleet.metrics import worker_metrics, worker_pages
 from eyestream_fleet.position import Position
 from tests.rigs.nats import nats_program
 

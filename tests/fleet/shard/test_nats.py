@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError, LinkError, ShardError
-from eyestream.ops.metrics import serve, worker_pages
+from eyestream.ops.metrics import serve
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.second_place import Lengths, Remembered
 from eyestream.rim.mqtt.transport import Backoff
@@ -23,6 +23,7 @@ from eyestream.streams import StreamKey
 from eyestream.wire.messages import Status
 from eyestream_fleet.fleet import accept_shard, copies_of_shard, found_shard, run_shard
 from eyestream_fleet.logs.log import Log, Publication, partition_of
+from eyestream_fleet.metrics import worker_pages
 from eyestream_fleet.worker import ShardWorker
 from eyestream_lab.testing.clocks import until
 from tests.rigs.fleets import Seen, Workers, fleet_config, kill_at_work, raw_messages
