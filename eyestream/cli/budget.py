@@ -18,16 +18,13 @@ from eyestream.core.reservation import LAST_ROW
 from eyestream.core.scopes import duration
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.config import load
-from eyestream.rim.ledger.checksum import VERSION
-from eyestream.rim.ledger.comparing import compared, ledger_copy
-from eyestream.rim.ledger.device_export import read_export, write_export
-from eyestream.rim.ledger.guarded import accept, guarded
+from eyestream.rim.ledger.guarded import accept, compared, guarded, ledger_copy
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.life import lives_beside
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
-from eyestream.rim.ledger.second_place import FilePlace
-from eyestream.rim.ledger.snapshot import StreamFacts
+from eyestream.rim.ledger.records import VERSION
+from eyestream.rim.ledger.second_place import FilePlace, lives_beside
+from eyestream.rim.ledger.snapshot import StreamFacts, read_export, write_export
 from eyestream.rim.plan import Plan
 from eyestream.rim.plan import load as load_plan
 from eyestream.streams import StreamKey

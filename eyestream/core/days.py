@@ -22,7 +22,7 @@ moment leaves one such day, which nobody misses until it comes: the others betwe
     come: by that word, none of them has come yet.
 
 How quickly days may be opened is not known here: a clock that is set forward again and again opens one at each turn.
-`eyestream.rim.ledger.pace` bounds that by the time that passes.
+`eyestream.rim.ledger.ledger` bounds that by the time that passes.
 """
 
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ from eyestream.cli.left import some
 from eyestream.cli.log import JsonLines, start_log
 from eyestream.errors import ConfigError
 from eyestream.ops.process import keep_memory_private
-from eyestream.rim.ledger.comparing import compared
+from eyestream.rim.ledger.guarded import compared
 from eyestream.rim.plan import Plan, load
 from eyestream_fleet.fleet import accept_shard, copies_of_shard, found_shard, run_shard
 from eyestream_fleet.worker import ShardWorker

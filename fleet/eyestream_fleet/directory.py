@@ -11,12 +11,11 @@ from eyestream.core.release.ports import Mechanism
 from eyestream.core.reservation import RowMark
 from eyestream.errors import LedgerError, ShardError
 from eyestream.rim.ledger.book import Book
-from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.file import create_file
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.life import refuse_overtaken
-from eyestream.rim.ledger.second_place import Lengths, Remembered, refuse_shorter
+from eyestream.rim.ledger.records import Header, write_header
+from eyestream.rim.ledger.second_place import Lengths, Remembered, check_not_overtaken, check_not_shorter
 from eyestream.streams import StreamKey
 from eyestream_fleet.frames import Contents
 from eyestream_fleet.outbox import DurableOutbox, create_outbox
@@ -146,8 +145,8 @@ def opened_shard(
             raise ShardError("the ledger and the outbox of a shard belong together; these do not")
         if remembered is not None:
             where, lengths = f"shard {outbox.contents.ledger}", Lengths(ledger.released, outbox.contents.frames)
-            refuse_shorter(where, lengths, remembered.lengths)
-            refuse_overtaken(where, folder / LIVES, remembered)
+            check_not_shorter(where, lengths, remembered.lengths)
+            check_not_overtaken(where, folder / LIVES, remembered)
         if not _knows_all(ledger.mark, outbox.contents):
             raise ShardError(
                 f"{folder / LEDGER}: is damaged: chunks in the outbox are of rows that it does not know; put the "

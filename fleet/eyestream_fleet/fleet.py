@@ -12,17 +12,17 @@ from eyestream.core.mechanisms.entry import referred
 from eyestream.errors import ConfigError, LinkError, ShardError
 from eyestream.rim.config import Settings
 from eyestream.rim.config.fleet import FleetSettings, log_of
-from eyestream.rim.ledger.comparing import Copy, released_in
 from eyestream.rim.ledger.file import read_pieces
+from eyestream.rim.ledger.guarded import Copy, released_in
 from eyestream.rim.ledger.identity import ledger_name
-from eyestream.rim.ledger.life import Life, begin_life, lives_in
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, SecondPlace, recalled
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, lives_in
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import Plan
 from eyestream_fleet.directory import LEDGER, LIVES, OUTBOX, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import unpack
 from eyestream_fleet.logs.log import Log
+from eyestream_fleet.second_place import Life, SecondPlace, begin_life, recalled
 from eyestream_fleet.status import ShardStatus
 from eyestream_fleet.worker import PAUSE_S, ShardWorker
 

@@ -11,13 +11,13 @@ from eyestream.core.reservation import Granted, Request
 from eyestream.errors import EyestreamError, LinkError
 from eyestream.rim.ledger.guarded import accept, guarded
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.life import Life, begin_life, refuse_overtaken
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, SecondPlace, recalled
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, check_not_overtaken
 from eyestream.streams import StreamKey
 from eyestream_fleet.directory import LIVES, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import ReleasedChunk
 from eyestream_fleet.logs.log import Bounds
+from eyestream_fleet.second_place import Life, SecondPlace, begin_life, recalled
 from eyestream_fleet.shard import Shard
 from tests.rigs.histories import CellPlace, Cells, History, pause
 from tests.rigs.shards import DAY, CountingMechanism, Killed, raw_log, shard_settings
@@ -42,7 +42,7 @@ class _Worker:
         outbox = self.stack.enter_context(held_outbox(self.folder, 0, 1))
         remembered = await recalled(place, outbox.contents.ledger)
         if self.world.hasty:
-            refuse_overtaken("", self.folder / LIVES, remembered)
+            check_not_overtaken("", self.folder / LIVES, remembered)
             await self._begin(place, outbox.contents.ledger, remembered)
             assert self.life is not None
             remembered = remembered._replace(life=self.life.token)

@@ -17,9 +17,9 @@ from pathlib import Path
 from unittest import mock
 
 from eyestream.errors import LinkError
-from eyestream.rim.ledger import life as life_module
+from eyestream.rim.ledger import second_place
 from eyestream.rim.ledger.file import LedgerFile, put
-from eyestream.rim.ledger.second_place import RevisedPlace
+from eyestream_fleet.second_place import RevisedPlace
 from tests.rigs.shards import Killed
 
 __all__ = ["CellPlace", "Cells", "Disk", "History", "pause"]
@@ -235,7 +235,7 @@ class History:
                 stack.enter_context(
                     mock.patch.object(LedgerFile, name, lambda file, *given, real=real: disk.other(real, file, *given))
                 )
-            stack.enter_context(mock.patch.object(life_module, "put", disk.put))
+            stack.enter_context(mock.patch.object(second_place, "put", disk.put))
             stack.enter_context(mock.patch("os.fsync", return_value=None))
             stack.enter_context(mock.patch("os.fdatasync", return_value=None))
             yield

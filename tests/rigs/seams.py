@@ -141,7 +141,7 @@ SEAMS: dict[str, Seam] = {
     "ledger lock": Seam("eyestream.rim.ledger.file:fcntl", "flock"),
     "ledger rights": Seam("eyestream.rim.ledger.file", "_check_rights", "path, fd"),
     "tail admits a record": Seam(
-        "eyestream.rim.ledger.checksum:Tail", "admit", "self, record", ("_first_damaged", "_checksum")
+        "eyestream.rim.ledger.records:Tail", "admit", "self, record", ("_first_damaged", "_checksum")
     ),
     "book adds a stream": Seam("eyestream.rim.ledger.book:Book", "add", "self, key"),
     "book counts the damaged": Seam("eyestream.rim.ledger.book:Book", "_count_as_spent", "self, damaged"),

@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 from eyestream.core.charge import Ceilings
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
-from eyestream.rim.ledger import life
-from eyestream.rim.ledger.checksum import RECORD_BYTES
+from eyestream.rim.ledger import second_place
 from eyestream.rim.ledger.file import LedgerFile, put
-from eyestream.rim.ledger.life import Life, begin_life
-from eyestream.rim.ledger.records import RELEASED
-from eyestream.rim.ledger.second_place import Lengths, Remembered, recalled
+from eyestream.rim.ledger.records import RECORD_BYTES, RELEASED
+from eyestream.rim.ledger.second_place import Lengths, Remembered
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw
 from eyestream_fleet.directory import LEDGER, LIVES, create_shard, held_outbox, opened_shard
 from eyestream_fleet.logs.log import Bounds, Entry, Publication
+from eyestream_fleet.second_place import Life, begin_life, recalled
 from eyestream_fleet.shard import Shard
 from eyestream_fleet.worker import ShardWorker
 
@@ -381,7 +380,7 @@ def _effects_of(point: Points, folder: Path) -> Iterator[None]:
         point("after the tokens")
 
     with (
-        mock.patch.object(life, "put", watched_put),
+        mock.patch.object(second_place, "put", watched_put),
         mock.patch.object(LedgerFile, "append", watched("append", LedgerFile.append)),
         mock.patch.object(LedgerFile, "sync", watched("sync", LedgerFile.sync)),
         mock.patch.object(LedgerFile, "prepare", watched("prepare", LedgerFile.prepare)),

@@ -22,14 +22,14 @@ import aiomqtt
 
 from eyestream.core.charge import Ceilings
 from eyestream.rim.config import LimitSettings
-from eyestream.rim.ledger.life import Life, begin_life
-from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, recalled
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered
 from eyestream.rim.plan import resolved
 from eyestream.wire.topics import raw_topic
 from eyestream_fleet.directory import LIVES, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import Step
 from eyestream_fleet.logs.nats.log import NatsLog, connected, make_streams
 from eyestream_fleet.outbox import DurableOutbox
+from eyestream_fleet.second_place import Life, begin_life, recalled
 from eyestream_fleet.worker import ShardWorker
 from eyestream_lab.testing.clocks import until
 from tests.rigs.fleets import raw_messages

@@ -34,8 +34,17 @@ from eyestream.core.days import Days
 from eyestream.core.reservation import RowMark
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import records
-from eyestream.rim.ledger.checksum import Checksum, Header, OtherFormatError, Source, Tail, read_header, write_header
-from eyestream.rim.ledger.records import NamePiece, SlotFields
+from eyestream.rim.ledger.records import (
+    Checksum,
+    Header,
+    NamePiece,
+    OtherFormatError,
+    SlotFields,
+    Source,
+    Tail,
+    read_header,
+    write_header,
+)
 from eyestream.rim.ledger.snapshot import (
     DeviceExport,
     DeviceLine,

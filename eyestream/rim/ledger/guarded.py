@@ -3,17 +3,28 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from eyestream.core.meter import Odometer
 from eyestream.core.reservation import Granted, Request, RowMark, Withheld
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.life import announce, lives_beside, refuse_overtaken, settle
-from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, refuse_shorter
+from eyestream.rim.ledger.reading import LedgerReading
+from eyestream.rim.ledger.second_place import (
+    FilePlace,
+    Lengths,
+    Remembered,
+    announce,
+    check_not_overtaken,
+    check_not_shorter,
+    lives_beside,
+    lives_in,
+    settle,
+)
 from eyestream.streams import StreamKey
 
-__all__ = ["GuardedLedger", "accept", "guarded"]
+__all__ = ["Copy", "GuardedLedger", "accept", "compared", "guarded", "ledger_copy", "released_in"]
 
 _ACCEPT = "`eyestream budget --config FILE --accept` makes the ledger that is there the one to go on from"
 
@@ -44,8 +55,8 @@ class GuardedLedger:
         if remembered is None:
             raise LedgerError(f"[sidecar] second_place: knows nothing of the ledger; {_ACCEPT}")
         try:
-            refuse_shorter("[sidecar] ledger", Lengths(self._released, 0), remembered.lengths)
-            refuse_overtaken("[sidecar] ledger", lives, remembered)
+            check_not_shorter("[sidecar] ledger", Lengths(self._released, 0), remembered.lengths)
+            check_not_overtaken("[sidecar] ledger", lives, remembered)
         except LedgerError as error:
             raise LedgerError(f"{error}. If it is lost, {_ACCEPT}") from None
         self._life = _begin(place, self._name, lives, remembered)
@@ -110,3 +121,71 @@ def accept(ledger: Ledger, path: Path, place_path: Path) -> tuple[int, int]:
         had = place.recall(name) or Remembered(Lengths(0, 0))
         _begin(place, name, lives_beside(path), had._replace(lengths=now))
         return had.lengths.ledger, now.ledger
+
+
+class Copy(NamedTuple):
+    """One of them: where it is, the name of its ledger, how long it is, and its tokens."""
+
+    where: Path
+    name: str
+    lengths: Lengths
+    lives: Sequence[str]
+
+    def can_go_on(self, remembered: Remembered) -> bool:
+        """Whether a start with it would be accepted."""
+        return remembered.life in self.lives and not self.is_shorter(remembered)
+
+    def is_shorter(self, remembered: Remembered) -> bool:
+        """Whether something was released that it does not have."""
+        return any(has < had for has, had in zip(self.lengths, remembered.lengths, strict=True))
+
+
+def released_in(reading: LedgerReading) -> int:
+    """`Ledger.released` of a ledger that is read without its lock."""
+    return sum(odometer.released for odometer in reading.odometers.values())
+
+
+def ledger_copy(path: Path, reading: LedgerReading) -> Copy:
+    """A sidecar's ledger."""
+    name, lives = ledger_name(reading.header.ledger_id), lives_in(lives_beside(path))
+    return Copy(path, name, Lengths(released_in(reading), 0), lives)
+
+
+def compared(copies: Sequence[Copy], remembered: Remembered | None, accept: str) -> tuple[list[str], bool]:
+    """What to tell an operator, in lines, and whether one of the copies can go on.
+
+    Parameters
+    ----------
+    copies
+        At least one, all with one name.
+    remembered
+        What the second place holds under it; None: nothing.
+    accept
+        The command that goes on from a copy that is refused.
+    """
+    if remembered is None:
+        lines = [f"{one.where}: {_length(one.lengths)}" for one in copies]
+        return [*lines, f"the second place knows nothing of it. Put it back. If it is lost, `{accept}`"], False
+    lines = [f"the second place: {_length(remembered.lengths)}"]
+    lines += [f"{one.where}: {_length(one.lengths)}: {_verdict(one, remembered)}" for one in copies]
+    able = [one.where for one in copies if one.can_go_on(remembered)]
+    if able:
+        first = "all others are refused" if len(able) == 1 else "when one of them has started, all others are refused"
+        return [*lines, f"go on from {' or '.join(map(str, able))}: {first}"], True
+    return [
+        *lines,
+        "none of these can go on: the copy that was opened last is another one. Put it into its place",
+        f"if it is lost, `{accept}` goes on from the copy that is there. What was released after that copy was made is "
+        "not counted any more, and the same rows may be released again",
+    ], False
+
+
+def _verdict(one: Copy, remembered: Remembered) -> str:
+    if one.is_shorter(remembered):
+        return "older than what was released"
+    return "can go on" if one.can_go_on(remembered) else "another copy was opened after it; must not go on"
+
+
+def _length(lengths: Lengths) -> str:
+    steps = f", {lengths.outbox} steps in the outbox" if lengths.outbox else ""
+    return f"{lengths.ledger} chunks in the ledger{steps}"

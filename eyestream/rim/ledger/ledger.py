@@ -19,7 +19,7 @@ the records have become too many since; a rewriting that cannot be prepared leav
 the log.
 
 **Clock.** A day is opened once, and what was spent on it is kept while the host's clock may come back to it
-(`eyestream.core.days`). Days are opened no faster than time passes (`eyestream.rim.ledger.pace`); what the clock
+(`eyestream.core.days`). Days are opened no faster than time passes (`eyestream.rim.ledger.ledger`); what the clock
 calls a further day then counts for the day before. So a clock that is ahead for a moment costs that moment, and whoever
 sets the clock at will gets at most `SPARE_DAYS` ceilings of a day in each life of the ledger, and one for each day that
 passes. What was open when the life began may have something left too. `Ledger.begin_day_at` is the way back for a
@@ -32,6 +32,7 @@ can reset the budget, and who can read it learns its secret: one that is open to
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -42,15 +43,52 @@ from eyestream.core.reservation import NO_SLOT, Granted, Request, RowMark, Withh
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book
-from eyestream.rim.ledger.checksum import Header
 from eyestream.rim.ledger.identity import ledger_name
-from eyestream.rim.ledger.pace import Pace, passed
-from eyestream.rim.ledger.records import LAST_DAY, check_name
+from eyestream.rim.ledger.records import LAST_DAY, Header, check_name
 from eyestream.rim.ledger.snapshot import DeviceExport
 from eyestream.rim.ledger.writer import Writer
 from eyestream.streams import StreamKey
 
-__all__ = ["Ledger"]
+__all__ = ["SPARE_DAYS", "Ledger", "Pace", "passed"]
+
+SPARE_DAYS = 3
+"""Days that may be opened at once: today, tomorrow when it begins soon, and one after a clock that was wrong."""
+
+_SECONDS_A_DAY = 86_400
+
+
+def passed() -> float:
+    """Seconds since the host was booted, those that it slept too where the system counts them."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+class Pace:
+    """Lets one day be opened for each day that passes, and at most `SPARE_DAYS` at once.
+
+    So in any T days of one life at most SPARE_DAYS + T are opened, whatever the host's clock shows. A clock that is
+    right opens one as the life begins, perhaps one soon after, and then one a day: it never waits.
+
+    Parameters
+    ----------
+    passed
+        Seconds from any beginning, which nobody sets.
+    """
+
+    def __init__(self, passed: Callable[[], float]) -> None:
+        self._passed, self._at, self._spare = passed, passed(), float(SPARE_DAYS)
+
+    def open_one(self) -> bool:
+        """Whether one more may be opened now; then it counts as opened."""
+        now = self._passed()
+        self._spare = min(SPARE_DAYS, self._spare + (now - self._at) / _SECONDS_A_DAY)
+        self._at = now
+        if self._spare < 1:
+            return False
+        self._spare -= 1
+        return True
+
 
 _LOG = logging.getLogger("eyestream.ledger")
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from eyestream.core.days import Days
 from eyestream.core.meter import Odometer
 from eyestream.rim.ledger.book import read_book
-from eyestream.rim.ledger.checksum import Header, write_header
 from eyestream.rim.ledger.file import create_file, read_pieces
+from eyestream.rim.ledger.records import Header, write_header
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.streams import StreamKey
 

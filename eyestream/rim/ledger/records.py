@@ -1,56 +1,259 @@
-"""The records after the snapshot: 64 bytes each, little-endian. Pure.
+"""Checksums that know a record's place, the header of a ledger, and what the checksums say of records in a row. Pure.
 
-A record never crosses a sector of a disk. All begin with kind and `unsynced` (u16 each: how many of the records before
-this one may not have been durable when it was written) and the number of the stream (u32), and end with a checksum that
-knows their place (`eyestream.rim.ledger.checksum`). Between them, bytes 8 to 55, zeros where nothing is named:
+A record ends with a BLAKE2b of its other fields, keyed by the file, plus its place (counted from 0 after the snapshot)
+times an odd constant, modulo 2^64. So a damaged record differs from one that was written at another place, or into
+another file.
 
-| kind       | what |
-|------------|------|
-| NAME       | one piece of "device/stream": its number, how many pieces, its length (u8), text |
-| ANNOUNCED  | what the next slots may be: session (u64), n, w, w', wearer (u32), epsilon, delta (u64) |
-| RELEASED   | one slot: session, first row (u64), rows, day, wearer, flags (u32), epsilon, delta (u64) |
-| WITHHELD   | the same, epsilon and delta 0 |
-| SETTLED    | the released bytes of a slot lie in the outbox: session, last row, reference (u64) |
-| DAY        | days up to this one are over: day (u32); written by versions before 0.3 |
-| REPAIRED   | the damaged ones among the `unsynced` records before this one have been counted as spent |
+The header, little-endian: magic (8 bytes), version and length of a record (u32), generation (u64: how often the ledger
+was rewritten), seconds since 1970 at which it was made (u64), random id (16 bytes), length of the snapshot after it
+(u64), BLAKE2b of all that (8 bytes).
 
-Flag 1: the driver writes the released bytes ahead. Kind 7 is not used, and there is room for a record of zCDP (rho). A
-reader refuses a kind that it does not know.
+Of records one after another a `Tail` knows which are whole, which are damaged, and whether an append can have left them
+so. A power cut, a kill or a full disk can break an append off: of the records that were not yet durable, any may then
+be damaged, in any way. Every record says how many records before it might not have been durable when it was written. A
+damaged record that a later one vouches for is no torn append: the ledger is refused. So is one with an undamaged record
+at another place than that where it was written, whole records apart or not: something before it was cut out, put in or
+moved, which no torn append does. What a damaged record counts for is the business of `eyestream.rim.ledger.book`.
+
+Before a writer appends after a torn tail it leaves the damaged bytes where they are, fills them up to whole records
+with zeros and appends a REPAIRED record that covers them; so every later reading meets the same bytes and comes to the
+same sums.
 """
 
+import hashlib
 import struct
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from eyestream.core.stream_account import Announcement
-from eyestream.rim.ledger.checksum import BODY_BYTES
+from eyestream.errors import LedgerError
 from eyestream.streams import StreamKey
 
 __all__ = [
     "ANNOUNCED",
+    "BODY_BYTES",
     "DAY",
     "LAST_DAY",
     "NAME",
+    "RECORD_BYTES",
     "RELEASED",
     "REPAIRED",
     "SETTLED",
+    "VERSION",
     "WITHHELD",
     "WRITE_AHEAD",
+    "Checksum",
+    "Header",
     "NamePiece",
+    "OtherFormatError",
     "Settled",
     "SlotFields",
+    "Source",
+    "Tail",
     "announced_body",
     "announcement",
     "check_name",
     "day_of",
     "name_bodies",
     "name_piece",
+    "read_header",
     "repaired_body",
     "settled",
     "settled_body",
     "slot",
     "slot_body",
     "waiting",
+    "write_header",
 ]
+
+RECORD_BYTES = 64
+BODY_BYTES = 56
+VERSION = 3
+
+_HEADER = struct.Struct("<8sIIQQ16sQ")
+_MAGIC = b"EYELEDGR"
+_MOST_RECORDS = 2**32
+_SPREAD = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: one wrong bit in a checksum never looks like another place."""
+_GATHER = pow(_SPREAD, -1, 2**64)
+
+
+class OtherFormatError(LedgerError):
+    """A whole ledger, which another version of this program reads."""
+
+
+class Header(NamedTuple):
+    """What the first 64 bytes say."""
+
+    ledger_id: bytes
+    created: int
+    generation: int = 0
+    snapshot_bytes: int = 0
+
+    @property
+    def file_key(self) -> bytes:
+        """What the checksums of the file are keyed with: no record of an older generation passes for one of this."""
+        return self.ledger_id + self.generation.to_bytes(8, "little")
+
+
+def write_header(header: Header) -> bytes:
+    """The header's 64 bytes."""
+    fields = _HEADER.pack(
+        _MAGIC,
+        VERSION,
+        RECORD_BYTES,
+        header.generation,
+        header.created,
+        header.ledger_id,
+        header.snapshot_bytes,
+    )
+    return fields + _digest(fields)
+
+
+def read_header(data: bytes) -> Header:
+    """Read the header of a ledger.
+
+    Raises
+    ------
+    LedgerError
+        It is not one of ours, damaged, or of another format; the message begins after the file's name.
+    """
+    if len(data) < RECORD_BYTES or data[:8] != _MAGIC:
+        raise LedgerError("is not a ledger")
+    if data[BODY_BYTES:RECORD_BYTES] != _digest(data[:BODY_BYTES]):
+        raise LedgerError("has a damaged header")
+    _, version, record_bytes, generation, created, ledger_id, snapshot_bytes = _HEADER.unpack(data[:BODY_BYTES])
+    if version != VERSION or record_bytes != RECORD_BYTES:
+        who = "0.2.0 on it once: it writes the ledger again, with every spend" if version == 2 else "that wrote it"
+        raise OtherFormatError(
+            f"is a ledger of format {version}, and this program reads format {VERSION}; start the eyestream {who}"
+        )
+    return Header(ledger_id, created, generation, snapshot_bytes)
+
+
+class Checksum:
+    """Completes the records of one file, and tells where an undamaged one was written."""
+
+    def __init__(self, file_key: bytes) -> None:
+        self._keyed = hashlib.blake2b(key=file_key, digest_size=8)
+
+    def complete(self, body: bytes, place: int) -> bytes:
+        """The whole record for the 56 bytes `body` at `place`."""
+        return body + ((self._check(body) + place * _SPREAD) % 2**64).to_bytes(8, "little")
+
+    def place(self, record: bytes) -> int | None:
+        """Where `record` was written; None: it is damaged, or of another file.
+
+        Damage passes for a record of some place once in 2^32 times, for one of a given place once in 2^64.
+        """
+        beyond = int.from_bytes(record[BODY_BYTES:], "little") - self._check(record[:BODY_BYTES])
+        place = beyond * _GATHER % 2**64
+        return place if place < _MOST_RECORDS else None
+
+    def _check(self, body: bytes) -> int:
+        check = self._keyed.copy()
+        check.update(body)
+        return int.from_bytes(check.digest(), "little")
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=8).digest()
+
+
+class Source:
+    """Bytes that come in pieces, cut anywhere: a stretch at a time, and then records."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+        self._held = b""
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes; fewer where they end."""
+        parts, length = [self._held], len(self._held)
+        while length < count and (piece := next(self._pieces, None)) is not None:
+            parts.append(piece)
+            length += len(piece)
+        data = b"".join(parts)
+        self._held = data[count:]
+        return data[:count]
+
+    def records(self) -> Iterator[bytes]:
+        """All that is left, in records; the last one may be short."""
+        rest = self._held
+        for piece in self._pieces:
+            data = rest + piece
+            yield from _whole(data)
+            rest = data[len(data) - len(data) % RECORD_BYTES :]
+        yield from _whole(rest)
+        if left := rest[len(rest) - len(rest) % RECORD_BYTES :]:
+            yield left
+
+
+def _whole(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data) - len(data) % RECORD_BYTES, RECORD_BYTES):
+        yield data[start : start + RECORD_BYTES]
+
+
+class Tail:
+    """What is known of the records so far.
+
+    Parameters
+    ----------
+    checksum
+        Of the file.
+    most_unsynced
+        Records that may wait to be made durable; a longer stretch of damage is not a torn append.
+
+    Attributes
+    ----------
+    records : how many, damaged ones included.
+    padding : bytes that the last record lacks.
+    """
+
+    def __init__(self, checksum: Checksum, most_unsynced: int) -> None:
+        self.records = self.padding = 0
+        self._checksum, self._most = checksum, most_unsynced
+        self._first_damaged: int | None = None
+        self._damaged = bytearray()
+
+    @property
+    def damaged(self) -> int:
+        """Length of the torn tail in records, from the first damaged one; 0 when there is none."""
+        return 0 if self._first_damaged is None else self.records - self._first_damaged
+
+    def admit(self, record: bytes) -> bool:
+        """Whether the next record is whole. Raises LedgerError when no torn append can have left it so."""
+        index, self.records = self.records, self.records + 1
+        self.padding = RECORD_BYTES - len(record)
+        record = record.ljust(RECORD_BYTES, b"\0")
+        place = self._checksum.place(record)
+        if place is None:
+            if self._first_damaged is None:
+                self._first_damaged = index
+            self._damaged += record
+            return False
+        if place != index:
+            raise LedgerError(f"is damaged: record {place} stands at place {index}")
+        if self._first_damaged is not None:
+            unsynced = int.from_bytes(record[2:4], "little")
+            if self._first_damaged < index - unsynced:
+                raise LedgerError(f"is damaged: record {self._first_damaged} was durable and cannot be read")
+        return True
+
+    def repaired(self) -> None:
+        """The damaged records so far are covered by the last one."""
+        self._first_damaged = None
+        self._damaged.clear()
+
+    def check_end(self) -> None:
+        """What only the end of the file shows. Raises LedgerError when no torn append can have left it so."""
+        if self.damaged > self._most:
+            raise LedgerError(f"has {self.damaged} damaged records at its end, more than a torn append leaves")
+        for start in range(len(self._damaged) - RECORD_BYTES):
+            place = self._checksum.place(bytes(self._damaged[start : start + RECORD_BYTES]))
+            if place is not None:
+                raise LedgerError(f"is damaged: record {place} stands between two places")
+
 
 NAME, RELEASED, WITHHELD, REPAIRED, ANNOUNCED, SETTLED, DAY = 1, 2, 3, 4, 5, 6, 8
 WRITE_AHEAD = 1

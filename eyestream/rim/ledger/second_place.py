@@ -1,33 +1,49 @@
-"""A second place that remembers how long a ledger was, a shard's outbox, and which life of them is the last one.
+"""A second place that remembers how long a ledger was, and a token for each of its lives; LEDGER.md says why.
 
 Whoever can put an old copy of the ledger back resets the budget, and the file itself cannot show that. So before
-anything is published, the lengths of ledger and outbox are written into a second place, with another fate than their
-volume: a file on another disk, or a bucket of a fleet. A shard or a sidecar whose files are shorter does not start.
+anything is published, the lengths of the ledger, and of a shard's outbox, are written into a second place with another
+fate than their volume. A sidecar or a shard whose files are shorter does not start.
 
-The lengths are those of what is durable. The files may be longer than the second place says: that happens when a
-process ends between its disk and the second place. A copy may then be as long, with other bytes. So each life has a
-token here too, and a copy that another life has overtaken is refused: `eyestream.rim.ledger.life`.
+Two copies of a ledger are equally long until one of them grows. So a length cannot say which of the two was published,
+and a token does. A file beside the ledger holds tokens of 128 random bits. The second place holds one token. A life
+begins in this order:
+
+==== ================================================================= ==========================================
+step what is done                                                      what a crash right after it leaves
+==== ================================================================= ==========================================
+1    `check_not_shorter`: refuse files that are shorter                nothing was changed
+2    `check_not_overtaken`: refuse a file whose tokens do not name     nothing was changed
+     the token of the second place
+3    `announce`: write the file durably: that token, and a new one     the second place has the first of the two
+4    set the second place to the new token, if nobody else has         it has the second of the two
+     written since step 1
+5    `settle`: write the file durably: the new token alone             as if nothing had happened
+==== ================================================================= ==========================================
+
+Only then are chunks reserved. Every later writing into the second place is refused once anybody else has written.
+``docs/decisions/0020-a-token-for-each-life.md`` has the argument.
 """
 
 import hashlib
 import os
 import secrets
 import struct
-from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from eyestream.errors import LedgerError, LinkError, ShardError
-from eyestream.rim.ledger.file import LedgerFile, create_file, read_pieces
+from eyestream.errors import LedgerError
+from eyestream.rim.ledger.file import LedgerFile, create_file, put, read_pieces
 
 __all__ = [
     "FilePlace",
     "Lengths",
     "Remembered",
-    "RevisedPlace",
-    "SecondPlace",
-    "recalled",
-    "refuse_shorter",
+    "announce",
+    "check_not_overtaken",
+    "check_not_shorter",
+    "lives_beside",
+    "lives_in",
+    "settle",
 ]
 
 
@@ -48,27 +64,7 @@ class Remembered(NamedTuple):
     """The token of the life that wrote last, 32 hexadecimal digits; empty: no life had one yet."""
 
 
-class SecondPlace(Protocol):
-    """Remembers by the name of a ledger. An object of this kind serves one process, and one call at a time."""
-
-    async def read(self, ledger: str) -> Remembered | None:
-        """What was written last; None: nothing. Raises LinkError, LedgerError or ShardError."""
-        ...
-
-    async def write(self, ledger: str, remembered: Remembered) -> None:
-        """Remember, durably before it returns, if nobody else wrote since this object has read or written.
-
-        Raises
-        ------
-        LinkError
-            It may be written or not, now or later. Call again, with the same or with what is true by then.
-        LedgerError, ShardError
-            Somebody else wrote, or it cannot be written. Nothing may be published any more.
-        """
-        ...
-
-
-def refuse_shorter(where: str, now: Lengths, remembered: Lengths) -> None:
+def check_not_shorter(where: str, now: Lengths, remembered: Lengths) -> None:
     """Let pass files that are at least as long as what was remembered of them; `where` they are is for the error.
 
     Raises
@@ -84,89 +80,8 @@ def refuse_shorter(where: str, now: Lengths, remembered: Lengths) -> None:
             )
 
 
-async def recalled(place: SecondPlace, shard: str) -> Remembered:
-    """What the second place remembers of a shard. Raises LinkError, LedgerError; ShardError: nothing."""
-    remembered = await place.read(shard)
-    if remembered is None:
-        raise ShardError(
-            f"shard {shard}: the second place knows nothing of it; `eyestream shard --new` makes both, and one that "
-            "was lost must be put back, or, if this is the newest copy of the shard, made by `eyestream shard --accept`"
-        )
-    return remembered
-
-
-class RevisedPlace(ABC):
-    """A second place in a store whose values have revisions, of which a new one can be made a condition.
-
-    **A lost answer** leaves open whether a value was written, or will be once it has travelled. Then the next writing
-    finds another revision than it names, and reads. What it finds is its own only if it is, bit for bit, what this
-    object tried: each try has a stamp of 64 random bits, since a snapshot of a whole machine has two processes with one
-    token. What travels still names a revision that is gone, and fails.
-    """
-
-    def __init__(self) -> None:
-        self._revision = 0
-        self._tried: dict[Remembered, bytes] = {}
-
-    @abstractmethod
-    async def _get(self, ledger: str) -> tuple[int, bytes] | None:
-        """The newest revision and its value; None: there is none. Raises LinkError."""
-
-    @abstractmethod
-    async def _set(self, ledger: str, value: bytes, last: int) -> int | None:
-        """Write durably if the newest revision is `last` (0: none), and give the new one; None: it is another.
-
-        Raises LinkError: it may be written or not, now or later.
-        """
-
-    async def read(self, ledger: str) -> Remembered | None:
-        """As `SecondPlace`."""
-        self._tried.clear()
-        held = await self._get(ledger)
-        self._revision = 0 if held is None else held[0]
-        return None if held is None else _unpacked(ledger, held[1])
-
-    async def write(self, ledger: str, remembered: Remembered) -> None:
-        """As `SecondPlace`."""
-        if remembered not in self._tried:
-            self._tried[remembered] = _packed(remembered)
-        revision = await self._set(ledger, self._tried[remembered], self._revision)
-        if revision is not None:
-            self._revision = revision
-            self._tried.clear()
-            return
-        held = await self._get(ledger)
-        if held is not None and held[1] in self._tried.values():
-            self._revision = held[0]
-            self._tried.clear()
-        elif held is None or held[0] > self._revision:
-            raise ShardError(f"shard {ledger}: another worker is at work on a copy of it; stop one of them")
-        raise LinkError("the answer of the second place was lost")  # or a server that is behind has answered
-
-
-def _packed(remembered: Remembered) -> bytes:
-    return b"life %s %d %d %s" % (
-        remembered.life.encode(),
-        *remembered.lengths,
-        secrets.token_hex(8).encode(),
-    )
-
-
-def _unpacked(ledger: str, value: bytes) -> Remembered:
-    """Of this form, or of that before lives had tokens: two lengths, and a word."""
-    try:
-        match value.split(b" "):
-            case [b"life", life, has, steps, _]:
-                return Remembered(Lengths(int(has), int(steps)), life.decode())
-            case [has, steps, _]:
-                return Remembered(Lengths(int(has), int(steps)))
-    except ValueError:
-        pass
-    raise ShardError(f"shard {ledger}: the second place holds something else")
-
-
 _OLD_RECORD = struct.Struct("<16sQQ16s")
-"""Name, lengths, digest: a file of these alone, without a head, is from before lives had tokens."""
+"""Name, lengths, digest: a file of these alone, without a head, is of 0.2.0, whose lives had no tokens."""
 
 _RECORD = struct.Struct("<16sQQ16s16s")
 """Name, lengths, token (zero: none), digest."""
@@ -263,3 +178,68 @@ def _name(ledger: str) -> bytes:
 def _digest(fields: tuple[bytes, int, int] | tuple[bytes, int, int, bytes]) -> bytes:
     name, ledger, outbox, *life = fields
     return hashlib.blake2b(name + struct.pack("<QQ", ledger, outbox) + b"".join(life), digest_size=16).digest()
+
+
+_LIVES = "eyestream lives 1"
+"""The first line of a file of tokens."""
+
+_MOST_LIVES = 16
+"""Announced tokens that are kept at most. Each start that ends between steps 3 and 4 leaves one more."""
+
+
+def lives_beside(ledger: Path) -> Path:
+    """The file of tokens of a sidecar's ledger."""
+    return ledger.with_name(f"{ledger.name}.lives")
+
+
+def lives_in(path: Path) -> list[str]:
+    """The tokens in the file at `path`, in the order in which they were set.
+
+    A file that is missing holds the empty token, as a second place does before its first life: both are so before the
+    first start of a new ledger, and of one from before lives had tokens. Raises LedgerError: it cannot be read.
+    """
+    if not path.exists():
+        return [""]
+    head, *lives = b"".join(read_pieces(path)).decode("ascii", "replace").splitlines() or [""]
+    if head != _LIVES:
+        raise LedgerError(f"{path}: expected the tokens of a ledger's lives, found something else")
+    return lives
+
+
+def check_not_overtaken(where: str, path: Path, remembered: Remembered) -> None:
+    """Let pass files whose tokens, at `path`, name the one in the second place; `where` they are is for the error.
+
+    Raises
+    ------
+    LedgerError
+        Another copy was opened since, or the tokens cannot be read.
+    """
+    if remembered.life not in lives_in(path):
+        raise LedgerError(
+            f"{where}: another copy was opened after this one, so this one must not go on, or {path.name} is not its "
+            "own; put the copy that was opened last in its place"
+        )
+
+
+def announce(path: Path, remembered: Remembered) -> str:
+    """Make the token of a new life, and let the file at `path` name it after that of the second place: step 3.
+
+    What was announced later than the token in the second place stays named: a start that ended may have asked for it,
+    and a slow server may set it yet. No other copy can have it but one of these files, which have not grown since.
+
+    Raises LedgerError.
+    """
+    lives = lives_in(path)
+    later = lives[lives.index(remembered.life) + 1 :] if remembered.life in lives else []
+    life = secrets.token_hex(16)
+    _write(path, [remembered.life, *later[-_MOST_LIVES:], life])
+    return life
+
+
+def settle(path: Path, life: str) -> None:
+    """Let the file at `path` name `life` alone: step 5. Raises LedgerError."""
+    _write(path, [life])
+
+
+def _write(path: Path, lives: list[str]) -> None:
+    put(path, "\n".join([_LIVES, *lives, ""]).encode())

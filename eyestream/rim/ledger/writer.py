@@ -14,9 +14,8 @@ from eyestream.core.stream_account import Announcement
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book, LedgerStream, no_collection, read_book
-from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.rim.ledger.records import SlotFields
+from eyestream.rim.ledger.records import RECORD_BYTES, SlotFields
 from eyestream.streams import StreamKey
 
 __all__ = ["Writer"]

@@ -10,11 +10,13 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import LedgerError
-from eyestream.rim.ledger import guarded, life
+from eyestream.rim.ledger import guarded, second_place
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, RevisedPlace, _unpacked
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered
 from eyestream_fleet import directory
+from eyestream_fleet import second_place as fleet_place
 from eyestream_fleet.directory import create_shard
+from eyestream_fleet.second_place import RevisedPlace, _unpacked
 from tests.rigs.copied import LedgerHistory, ShardHistory
 from tests.rigs.fleets import fleet_config
 from tests.rigs.histories import History
@@ -63,13 +65,13 @@ def test_two_workers_on_copies_that_are_started_again_for_ever(tmp_path: Path, w
 
 def lengths_alone(stack: ExitStack) -> None:
     for module in (directory, guarded):
-        stack.enter_context(mock.patch.object(module, "refuse_overtaken"))
+        stack.enter_context(mock.patch.object(module, "check_not_overtaken"))
 
 
 async def _second_place_first(path: Path, remembered: Remembered, write: Callable[..., object]) -> str:
-    token = life.announce(path.with_name("elsewhere"), remembered)
+    token = second_place.announce(path.with_name("elsewhere"), remembered)
     await write(remembered._replace(life=token))  # type: ignore[misc]
-    life.settle(path, token)
+    second_place.settle(path, token)
     return token
 
 
@@ -82,9 +84,9 @@ def second_place_first(stack: ExitStack) -> None:
         self.begin = _second_place_first
 
     def sync(place: FilePlace, name: str, lives: Path, remembered: Remembered) -> str:
-        token = life.announce(lives.with_name("elsewhere"), remembered)
+        token = second_place.announce(lives.with_name("elsewhere"), remembered)
         place.remember(name, remembered._replace(life=token))
-        life.settle(lives, token)
+        second_place.settle(lives, token)
         return token
 
     stack.enter_context(mock.patch.object(ShardHistory, "__init__", made))
@@ -152,11 +154,11 @@ def token_again(stack: ExitStack) -> None:
     """A start that finds a token announced takes it, and so does the same start of a copy."""
 
     def announce(path: Path, remembered: Remembered) -> str:
-        held = life.lives_in(path)
+        held = second_place.lives_in(path)
         return real(path, remembered) if len(held) < 2 else held[-1]
 
-    real = life.announce
-    stack.enter_context(mock.patch.object(life, "announce", announce))
+    real = second_place.announce
+    stack.enter_context(mock.patch.object(fleet_place, "announce", announce))
 
 
 _COMMON = [
@@ -188,17 +190,19 @@ def test_the_histories_find_a_wrong_version(
 def test_a_token_that_may_arrive_yet_stays_named(tmp_path: Path) -> None:
     """A start that ended asked a slow server for its token: the next one keeps it until it has one of its own."""
     lives, held = tmp_path / "lives", Remembered(Lengths(0, 0))
-    first, second = life.announce(lives, held), life.announce(lives, held)
+    first, second = second_place.announce(lives, held), second_place.announce(lives, held)
     for token in ("", first, second):
-        life.refuse_overtaken("s", lives, held._replace(life=token))
-    third = life.announce(lives, held._replace(life=second))
-    assert life.lives_in(lives) == [second, third], "what comes before the one that is there cannot arrive any more"
-    life.settle(lives, third)
+        second_place.check_not_overtaken("s", lives, held._replace(life=token))
+    third = second_place.announce(lives, held._replace(life=second))
+    assert second_place.lives_in(lives) == [second, third], (
+        "what comes before the one that is there cannot arrive any more"
+    )
+    second_place.settle(lives, third)
     with pytest.raises(LedgerError, match="another copy was opened after this one"):
-        life.refuse_overtaken("s", lives, held._replace(life=second))
+        second_place.check_not_overtaken("s", lives, held._replace(life=second))
     lives.write_text("something")
     with pytest.raises(LedgerError, match="found something else"):
-        life.lives_in(lives)
+        second_place.lives_in(lives)
 
 
 def test_the_command_says_which_folder_is_the_newest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +229,7 @@ def test_the_command_says_which_folder_is_the_newest(tmp_path: Path, capsys: pyt
         assert f"go on from {own} or {tmp_path / 'copy'}: when one of them has started" in compare(
             own, tmp_path / "copy"
         )
-        token = life.announce(own / "lives", Remembered(Lengths(0, 0)))
+        token = second_place.announce(own / "lives", Remembered(Lengths(0, 0)))
         held.remember(name, Remembered(Lengths(0, 0), token))
         said = compare(tmp_path / "copy", own)
     assert f"{tmp_path / 'copy'}: 0 chunks in the ledger: another copy was opened after it; must not go on" in said

@@ -15,7 +15,7 @@ import pytest
 from eyestream.core.charge import Ceilings
 from eyestream.errors import LedgerError, LinkError, ShardError
 from eyestream.rim.ledger.file import LedgerFile
-from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, refuse_shorter
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, check_not_shorter
 from eyestream_fleet.directory import LEDGER, LIVES, OUTBOX, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import Contents, ReleasedChunk, Step, pack, unpack
 from eyestream_fleet.logs.log import Entry
@@ -415,9 +415,9 @@ async def test_a_second_place_in_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("now", "had"), [((1, 5), (2, 5)), ((2, 4), (2, 5)), ((2**32, 0), (5, 1))])
 def test_either_length_counts(now: tuple[int, int], had: tuple[int, int]) -> None:
-    refuse_shorter("s", Lengths(*had), Lengths(*had))
+    check_not_shorter("s", Lengths(*had), Lengths(*had))
     with pytest.raises(LedgerError, match="is older"):
-        refuse_shorter("s", Lengths(*now), Lengths(*had))
+        check_not_shorter("s", Lengths(*now), Lengths(*had))
 
 
 class Watched(Points):

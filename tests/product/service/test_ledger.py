@@ -20,11 +20,10 @@ from eyestream.core.reservation import Granted, Withheld
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import writer as writer_module
 from eyestream.rim.ledger.book import MOST_UNSYNCED
-from eyestream.rim.ledger.checksum import Checksum
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.rim.ledger.records import RELEASED, SlotFields, announced_body, slot_body, waiting
+from eyestream.rim.ledger.records import RELEASED, Checksum, SlotFields, announced_body, slot_body, waiting
 from eyestream.streams import StreamKey
 
 ROOT = Path(__file__).resolve().parents[3]

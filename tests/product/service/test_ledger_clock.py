@@ -14,8 +14,7 @@ from eyestream.core.days import MOST_AHEAD, Days
 from eyestream.core.meter import Meter
 from eyestream.core.reservation import Granted, Request
 from eyestream.rim.ledger import file, writer
-from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.pace import SPARE_DAYS, Pace
+from eyestream.rim.ledger.ledger import SPARE_DAYS, Ledger, Pace
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
 

@@ -13,9 +13,9 @@ from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import Granted, Request
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import writer
-from eyestream.rim.ledger.checksum import Header, Source, read_header, write_header
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.ledger.records import Header, Source, read_header, write_header
 from eyestream.streams import StreamKey
 
 FOLDER = Path(__file__).parent / "format3"

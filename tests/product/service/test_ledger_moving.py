@@ -12,11 +12,10 @@ from eyestream.core.accountant import Granted, Request, Withheld
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.ledger import file as file_module
-from eyestream.rim.ledger.device_export import read_export, write_export
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.rim.ledger.snapshot import DeviceExport
+from eyestream.rim.ledger.snapshot import DeviceExport, read_export, write_export
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey

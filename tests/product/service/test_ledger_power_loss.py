@@ -13,9 +13,9 @@ from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import Granted
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import writer as writer_module
-from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.ledger.records import RECORD_BYTES
 from eyestream.streams import StreamKey
 from tests.product.service.power_loss import TracedFile, images
 

@@ -18,9 +18,9 @@ from eyestream.errors import LedgerError
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.book import Book
-from eyestream.rim.ledger.checksum import RECORD_BYTES
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.rim.ledger.records import RECORD_BYTES
 from eyestream.streams import StreamKey
 from tests.product.service.disk import Trace, TracedDisk, states
 from tests.product.service.test_ledger_power_loss import CEILINGS, Outsider, work

@@ -19,8 +19,7 @@ from eyestream.core.accountant import Account, Request
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import Granted
 from eyestream.errors import LedgerError
-from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.pace import SPARE_DAYS
+from eyestream.rim.ledger.ledger import SPARE_DAYS, Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
 from tests.rigs.logs import silence

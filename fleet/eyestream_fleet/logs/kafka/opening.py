@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from eyestream.rim.config.fleet import FleetSettings
-from eyestream.rim.ledger.second_place import SecondPlace
 from eyestream.rim.mqtt.endpoint import secret_in
 from eyestream_fleet.logs.kafka.log import KafkaLog
 from eyestream_fleet.logs.log import Log
+from eyestream_fleet.second_place import SecondPlace
 
 __all__ = ["opened"]
 

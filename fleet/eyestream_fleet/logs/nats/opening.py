@@ -11,11 +11,11 @@ from nats.aio.client import Client
 from eyestream.errors import ConfigError
 from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.config.tables import BrokerSettings
-from eyestream.rim.ledger.second_place import SecondPlace
 from eyestream.rim.mqtt.endpoint import secret_in, tls_context
 from eyestream_fleet.logs.log import Log
 from eyestream_fleet.logs.nats.bucket import Bucket, check_durable, make_bucket
 from eyestream_fleet.logs.nats.log import NatsLog, connected, make_streams
+from eyestream_fleet.second_place import SecondPlace
 
 __all__ = ["opened", "second_place"]
 
