@@ -104,7 +104,6 @@ NEEDS = {
     "mono": Need(partial(shutil.which, "mcs"), f"{_APT}mono-mcs"),
     "dask": Need(lambda: find_spec("distributed"), ".venv/bin/pip install './lab[cluster]'"),
     "nats": Need(lambda: find_spec("nats") and nats_program(), ".venv/bin/pip install './fleet[nats-server]'"),
-    "kafka": Need(partial(find_spec, "confluent_kafka"), ".venv/bin/pip install './fleet[kafka]'"),
     "node": Need(partial(shutil.which, "node"), f"{_APT}nodejs"),
     "websocket": Need(
         partial(_runs, "node", "--experimental-websocket", "-e", "WebSocket"),

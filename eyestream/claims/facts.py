@@ -148,16 +148,17 @@ class Standing:
         return cls(trusted, kept, "before the released file is written")
 
     @classmethod
-    def of_fleet(cls, name: str, raw: str, *, tls: bool) -> "Standing":
-        """Of workers on a log; `raw` says where its servers keep raw rows."""
+    def of_fleet(cls, raw_age_s: float, *, tls: bool) -> "Standing":
+        """Workers on NATS, whose servers keep raw rows in memory for `raw_age_s` seconds."""
         links = (
             "The links to it speak TLS"
             if tls
             else "The links to it do not speak TLS: whoever can listen on that network reads every raw row"
         )
         log = (
-            f"the log, {name}, is inside the trusted part. {raw}. Whoever may read its raw rows, log in as a worker or "
-            f"change its servers sees everything: only trackers may write raw rows, and only workers may read them. "
+            "the log, NATS, is inside the trusted part. Raw rows are in the memory of its servers for "
+            f"{raw_age_s:g} s, and on no disk. Whoever may read its raw rows, log in as a worker or "
+            "change its servers sees everything: only trackers may write raw rows, and only workers may read them. "
             f"{links}. It is not trusted to keep or order anything: what it loses, repeats or invents releases no "
             "chunk twice"
         )

@@ -5,13 +5,12 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from eyestream.core.charge import Ceilings
-from eyestream.core.mechanisms.entry import referred
 from eyestream.errors import ConfigError, LinkError, ShardError
 from eyestream.rim.config import Settings
-from eyestream.rim.config.fleet import FleetSettings, log_of
+from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.ledger.file import read_pieces
 from eyestream.rim.ledger.guarded import Copy, released_in
 from eyestream.rim.ledger.identity import ledger_name
@@ -21,8 +20,9 @@ from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import Plan
 from eyestream_fleet.directory import LEDGER, LIVES, OUTBOX, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import unpack
-from eyestream_fleet.logs.log import Log
+from eyestream_fleet.log import Log
 from eyestream_fleet.second_place import Life, SecondPlace, begin_life, recalled
+from eyestream_fleet.nats.opening import opened, second_place
 from eyestream_fleet.status import ShardStatus
 from eyestream_fleet.worker import PAUSE_S, ShardWorker
 
@@ -31,7 +31,6 @@ __all__ = ["accept_shard", "copies_of_shard", "found_shard", "run_shard"]
 _LOG = logging.getLogger("eyestream.shard")
 
 Answer = TypeVar("Answer")
-Opened = contextlib.AbstractAsyncContextManager[tuple[Log, SecondPlace | None]]
 
 
 async def found_shard(plan: Plan, partition: int, created: int) -> None:
@@ -57,7 +56,7 @@ async def found_shard(plan: Plan, partition: int, created: int) -> None:
     """
     fleet = _fleet(plan.settings)
     folder = _shard_in(fleet.folder, fleet, partition)
-    async with _log(fleet, partition, new=True) as (_, bucket):
+    async with opened(fleet, partition, new=True) as (_, bucket):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         name = create_shard(folder, partition, fleet.partitions, created=created)
         if fleet.second_place is not None:
@@ -88,7 +87,7 @@ async def accept_shard(plan: Plan, partition: int) -> tuple[Path, Lengths, Lengt
     """
     fleet = _fleet(plan.settings)
     folder = _shard_in(fleet.folder, fleet, partition)
-    async with _log(fleet, partition, new=True) as (_, bucket):
+    async with opened(fleet, partition, new=True) as (_, bucket):
         with contextlib.ExitStack() as stack:
             outbox = stack.enter_context(held_outbox(folder, partition, fleet.partitions))
             if fleet.second_place is not None and not _shard_in(fleet.second_place, fleet, partition).exists():
@@ -119,10 +118,7 @@ async def copies_of_shard(plan: Plan, partition: int, folders: Sequence[Path]) -
     if fleet.second_place is not None:
         path = _shard_in(fleet.second_place, fleet, partition)
         return copies, FilePlace.look(path, copies[0].name) if path.exists() else None
-    reference = log_of(fleet).second_place
-    if reference is None:
-        raise ConfigError(f"[fleet] second_place: missing; {log_of(fleet).name} has none, so name a folder")
-    async with _referred(fleet, reference)(fleet) as place:
+    async with second_place(fleet) as place:
         return copies, await place.read(copies[0].name)
 
 
@@ -185,8 +181,7 @@ async def run_shard(
         worker = ShardWorker(shard, log, life)
         await stack.enter_async_context(beside(worker))
         async with asyncio.TaskGroup() as group:
-            if log_of(fleet).listener is not None:
-                group.create_task(ShardStatus(plan, partition, shard, worker).run(stop), name="status")
+            group.create_task(ShardStatus(plan, partition, shard, worker).run(stop), name="status")
             await worker.run(stop)
             return worker
 
@@ -207,30 +202,12 @@ async def _patiently(whom: str, attempt: Callable[[], Awaitable[Answer]], stop: 
 async def _joined(
     stack: contextlib.AsyncExitStack, fleet: FleetSettings, partition: int
 ) -> tuple[Log, SecondPlace | None, bytes | None]:
-    """As `_log`, opened on the stack, with the log's secret."""
+    """As `opened`, opened on the stack, with the log's secret."""
     async with contextlib.AsyncExitStack() as attempt:
-        log, bucket = await attempt.enter_async_context(_log(fleet, partition, new=False))
+        log, bucket = await attempt.enter_async_context(opened(fleet, partition, new=False))
         key = await log.secret()
         stack.push_async_exit(attempt.pop_all())
         return log, bucket, key
-
-
-def _log(fleet: FleetSettings, partition: int, *, new: bool) -> Opened:
-    """The partition, and a second place there, if it has one."""
-    kind = log_of(fleet)
-    if fleet.second_place is None and kind.second_place is None:
-        raise ConfigError(f"[fleet] second_place: missing; {kind.name} has none, so name a folder on another disk")
-    opens: Callable[[FleetSettings, int, bool], Opened] = _referred(fleet, kind.opens)
-    return opens(fleet, partition, new)
-
-
-def _referred(fleet: FleetSettings, reference: str) -> Any:
-    try:
-        return referred(reference)
-    except ModuleNotFoundError:
-        kind = log_of(fleet)
-        install = f"pip install 'eyestream[{kind.extra}]'"
-        raise ConfigError(f"[fleet] log: {fleet.log!r} needs {kind.needs}: {install}") from None
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 
 from eyestream.errors import LinkError
-from eyestream_fleet.logs.log import Bounds, Entry
+from eyestream_fleet.log import Bounds, Entry
 
 __all__ = ["Position"]
 

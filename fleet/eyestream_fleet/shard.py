@@ -34,7 +34,7 @@ from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_raw
 from eyestream_fleet.frames import Border, ReleasedChunk, Step
-from eyestream_fleet.logs.log import Bounds, Entry, partition_of
+from eyestream_fleet.log import Bounds, Entry, partition_of
 from eyestream_fleet.outbox import DurableOutbox
 from eyestream_fleet.position import Position
 from eyestream_fleet.resuming import ChunkKey, Seal, last_rows, reserved, resumed

@@ -16,7 +16,7 @@ from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.streams import StreamKey
 from eyestream_fleet.frames import ReleasedChunk
-from eyestream_fleet.logs.log import Entry, Log, Publication
+from eyestream_fleet.log import Entry, Log, Publication
 from eyestream_fleet.second_place import Life
 from eyestream_fleet.shard import Shard
 

@@ -142,7 +142,7 @@ def test_a_server_that_is_replaced_hands_its_leaders_on_and_is_whole_before_the_
 
 @pytest.mark.needs("nats")
 def test_nats_takes_its_configuration(tmp_path: Path) -> None:
-    from eyestream_fleet.logs.nats.log import mapping
+    from eyestream_fleet.nats.log import mapping
 
     program = nats_program()
     assert program is not None

@@ -16,7 +16,7 @@ from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, ch
 from eyestream.streams import StreamKey
 from eyestream_fleet.directory import LIVES, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import ReleasedChunk
-from eyestream_fleet.logs.log import Bounds
+from eyestream_fleet.log import Bounds
 from eyestream_fleet.second_place import Life, SecondPlace, begin_life, recalled
 from eyestream_fleet.shard import Shard
 from tests.rigs.histories import CellPlace, Cells, History, pause

@@ -16,7 +16,7 @@ from typing import Any
 from eyestream.cli.main import main
 from eyestream.core.release.stream import StreamRelease
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream_fleet.logs.nats.log import NatsLog
+from eyestream_fleet.nats.log import NatsLog
 from eyestream_fleet.outbox import DurableOutbox
 from eyestream_fleet.worker import ShardWorker
 

@@ -20,7 +20,7 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_private, encode_raw
 from eyestream_fleet.frames import unpack
-from eyestream_fleet.logs.log import partition_of
+from eyestream_fleet.log import partition_of
 from eyestream_lab.testing.clocks import until
 
 __all__ = ["Seen", "Workers", "fleet_config", "kill_at_work", "raw_messages"]
@@ -31,7 +31,6 @@ _COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()",
 
 def fleet_config(
     folder: Path,
-    log: str,
     servers: Sequence[str],
     partitions: int,
     devices: Sequence[str],
@@ -51,7 +50,6 @@ def fleet_config(
         [private]
         url = "{private}"
         [fleet]
-        log = "{log}"
         servers = [{", ".join(f'"{server}"' for server in servers)}]
         partitions = {partitions}
         folder = "./shards"

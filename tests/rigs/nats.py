@@ -66,7 +66,7 @@ class NatsServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._folder, self.name, self._configuration = folder, name, folder / f"{name}.conf"
         self.log = folder / f"{name}.log"
-        from eyestream_fleet.logs.nats.log import mapping  # an extra, which a bare machine lacks
+        from eyestream_fleet.nats.log import mapping  # an extra, which a bare machine lacks
 
         source, target = mapping(partitions)
         sync = ", sync_interval: always" if durable else ""

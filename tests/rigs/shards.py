@@ -25,7 +25,7 @@ from eyestream.rim.ledger.second_place import Lengths, Remembered
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw
 from eyestream_fleet.directory import LEDGER, LIVES, create_shard, held_outbox, opened_shard
-from eyestream_fleet.logs.log import Bounds, Entry, Publication
+from eyestream_fleet.log import Bounds, Entry, Publication
 from eyestream_fleet.second_place import Life, begin_life, recalled
 from eyestream_fleet.shard import Shard
 from eyestream_fleet.worker import ShardWorker

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from eyestream_fleet.logs.nats.log import connected
+from eyestream_fleet.nats.log import connected
 from eyestream_lab.testing.clocks import until
 from tests.rigs.fleets import Workers, fleet_config, raw_messages
 from tests.rigs.nats import NatsServer
@@ -131,7 +131,7 @@ async def fitted(backlog_s: float, devices: int, folder: Path) -> tuple[float, f
     server.start()
     names = [f"d{number}" for number in range(devices)]
     try:
-        workers = await asyncio.to_thread(Workers, fleet_config(folder, "nats", [server.url], 1, names), 1)
+        workers = await asyncio.to_thread(Workers, fleet_config(folder, [server.url], 1, names), 1)
         async with connected([server.url]) as client:
             heard: list[float] = []
 

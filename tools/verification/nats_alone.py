@@ -19,7 +19,7 @@ from nats.aio.client import Client
 from nats.errors import Error
 from nats.js.api import StorageType, StreamConfig
 
-from eyestream_fleet.logs.nats.log import connected
+from eyestream_fleet.nats.log import connected
 from eyestream_lab.testing.clocks import until
 from tests.rigs.nats import NatsServer, cluster, patiently
 

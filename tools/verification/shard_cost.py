@@ -27,7 +27,7 @@ from eyestream.rim.plan import resolved
 from eyestream.wire.topics import raw_topic
 from eyestream_fleet.directory import LIVES, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import Step
-from eyestream_fleet.logs.nats.log import NatsLog, connected, make_streams
+from eyestream_fleet.nats.log import NatsLog, connected, make_streams
 from eyestream_fleet.outbox import DurableOutbox
 from eyestream_fleet.second_place import Life, begin_life, recalled
 from eyestream_fleet.worker import ShardWorker

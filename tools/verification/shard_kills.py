@@ -30,8 +30,8 @@ from nats.aio.msg import Msg
 from nats.js.api import DeliverPolicy
 
 from eyestream.streams import StreamKey
-from eyestream_fleet.logs.log import partition_of
-from eyestream_fleet.logs.nats.log import PRIVATE, connected
+from eyestream_fleet.log import partition_of
+from eyestream_fleet.nats.log import PRIVATE, connected
 from eyestream_lab.testing.clocks import until
 from tests.rigs.dying import POINTS
 from tests.rigs.fleets import Seen, Workers, fleet_config, raw_messages
@@ -266,9 +266,7 @@ async def run(options: argparse.Namespace, folder: Path) -> list[str]:
         urls = [server.url for server in servers]
         async with connected(urls) as client:
             await patiently(client.jetstream().account_info)
-            config = fleet_config(
-                folder, "nats", urls, PARTITIONS, names(options), pages=[one.page_url for one in servers]
-            )
+            config = fleet_config(folder, urls, PARTITIONS, names(options), pages=[one.page_url for one in servers])
             with await asyncio.to_thread(Workers, config, PARTITIONS) as workers:
                 return await Trial(options, workers, client, servers).run()
     finally:

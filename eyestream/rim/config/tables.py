@@ -8,7 +8,7 @@ import msgspec
 
 from eyestream.core.charge import LEVELS
 from eyestream.errors import ConfigError
-from eyestream.rim.config.fleet import FleetSettings, log_of
+from eyestream.rim.config.fleet import FleetSettings
 from eyestream.strict import NAME, ONE_LINE
 
 __all__ = [
@@ -284,12 +284,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def listener(fleet: FleetSettings | None) -> dict[str, BrokerSettings]:
-    """``private`` where a fleet's file leaves it out: the MQTT listener of its log, if it has one, with its login."""
-    if fleet is None or (url := log_of(fleet).listener) is None:
+    """``private`` where a fleet's file leaves it out: the MQTT listener of its log, with its login."""
+    if fleet is None:
         return {}
     return {
         "private": BrokerSettings(
-            url(fleet),
+            fleet.listener,
             username=fleet.username,
             password_file=fleet.password_file,
             ca_file=fleet.ca_file,

@@ -10,7 +10,7 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.core.purposes import PURPOSES, words
 from eyestream.core.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, SidecarSettings
-from eyestream.rim.config.fleet import FleetSettings, log_of
+from eyestream.rim.config.fleet import FleetSettings
 
 if TYPE_CHECKING:
     from eyestream.claims.facts import SessionBorders, Standing
@@ -47,8 +47,7 @@ def standing_of(sidecar: SidecarSettings, fleet: FleetSettings | None) -> "Stand
     from eyestream.claims.facts import Standing  # noqa: PLC0415  for who asks
 
     if fleet is not None:
-        entry = log_of(fleet)
-        return Standing.of_fleet(entry.name, entry.raw(fleet), tls=entry.tls(fleet))
+        return Standing.of_fleet(fleet.raw_age_s, tls=fleet.speaks_tls)
     return Standing() if sidecar.second_place is None else Standing.guarded()
 
 

@@ -37,7 +37,7 @@ def servers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Nat
 @contextlib.asynccontextmanager
 async def joined(servers: list[NatsServer]) -> AsyncIterator[tuple[Any, Any]]:
     """A client of these servers, and the partition."""
-    from eyestream_fleet.logs.nats.log import NatsLog, connected, make_streams
+    from eyestream_fleet.nats.log import NatsLog, connected, make_streams
 
     async with connected([server.url for server in servers]) as client:
         await patiently(lambda: make_streams(client, [0], replicas=3, raw_age_s=600.0, released_age_s=600.0))
@@ -128,11 +128,11 @@ async def test_a_log_that_all_servers_lost_is_read_from_its_beginning(
 
     Trackers go on at once: the log is longer than before when its worker comes back.
     """
-    from eyestream_fleet.logs.nats.log import NatsLog, connected
+    from eyestream_fleet.nats.log import NatsLog, connected
 
     devices, before, after = ["d0", "d1"], 5, 9
     urls, seen = [server.url for server in servers], Seen()
-    config = fleet_config(tmp_path, "nats", urls, 1, devices)
+    config = fleet_config(tmp_path, urls, 1, devices)
     async with connected(urls) as client:
         await patiently(client.jetstream().account_info)
         log = NatsLog(client, 0)

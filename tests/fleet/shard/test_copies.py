@@ -207,7 +207,7 @@ def test_a_token_that_may_arrive_yet_stays_named(tmp_path: Path) -> None:
 
 def test_the_command_says_which_folder_is_the_newest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With a folder as second place it asks nobody else; nothing is changed by it."""
-    config = fleet_config(tmp_path, "kafka", ["127.0.0.1:1"], 1, ["d"])
+    config = fleet_config(tmp_path, ["127.0.0.1:1"], 1, ["d"])
     own, place = tmp_path / "shards" / "shard-0", tmp_path / "second" / "shard-0"
     for folder in (own, place.parent):
         folder.mkdir(parents=True)

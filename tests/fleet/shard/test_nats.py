@@ -22,7 +22,7 @@ from eyestream.sdk.subscriber import subscribe
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import Status
 from eyestream_fleet.fleet import accept_shard, copies_of_shard, found_shard, run_shard
-from eyestream_fleet.logs.log import Log, Publication, partition_of
+from eyestream_fleet.log import Log, Publication, partition_of
 from eyestream_fleet.metrics import worker_pages
 from eyestream_fleet.worker import ShardWorker
 from eyestream_lab.testing.clocks import until
@@ -48,7 +48,7 @@ def files(folder: Path) -> list[bytes]:
 @contextlib.asynccontextmanager
 async def logs(server: NatsServer) -> AsyncIterator[list[Log]]:
     """Every partition."""
-    from eyestream_fleet.logs.nats.log import NatsLog, connected, make_streams
+    from eyestream_fleet.nats.log import NatsLog, connected, make_streams
 
     async with connected([server.url]) as client:
         await make_streams(client, range(PARTITIONS), replicas=1, raw_age_s=60.0, released_age_s=60.0)
@@ -70,7 +70,7 @@ async def test_a_tracker_that_speaks_mqtt_reaches_the_partition_of_its_device(se
 
 
 async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(server: NatsServer) -> None:
-    from eyestream_fleet.logs.nats.log import PRIVATE, connected
+    from eyestream_fleet.nats.log import PRIVATE, connected
 
     async with logs(server) as (log, _), connected([server.url]) as client:
         before = await log.bounds()
@@ -96,7 +96,7 @@ async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(ser
 @pytest.mark.parametrize("status", ["100", "404", "408", "409", "503", "", "x", "9" * 5000])
 async def test_headers_of_a_publisher_stop_no_partition(server: NatsServer, status: str) -> None:
     """The library takes ``Status`` for a word of the server, also in a message that a tracker has published."""
-    from eyestream_fleet.logs.nats.log import connected
+    from eyestream_fleet.nats.log import connected
 
     async with logs(server) as (log, _), connected([server.url]) as tracker:
         await log.seek((await log.bounds()).first)
@@ -167,8 +167,8 @@ async def test_a_server_that_is_gone_is_trouble_with_the_link_and_its_log_is_ano
 @contextlib.asynccontextmanager
 async def buckets(server: NatsServer, count: int) -> AsyncIterator[list[Any]]:
     """As many processes have, on one connection."""
-    from eyestream_fleet.logs.nats.bucket import Bucket, make_bucket
-    from eyestream_fleet.logs.nats.log import connected
+    from eyestream_fleet.nats.bucket import Bucket, make_bucket
+    from eyestream_fleet.nats.log import connected
 
     async with connected([server.url]) as client:
         await make_bucket(client, 1)
@@ -232,9 +232,9 @@ async def test_a_shard_whose_second_place_was_lost_goes_on_when_somebody_accepts
     server: NatsServer, tmp_path: Path
 ) -> None:
     """And no copy of it does any more. Looking makes no bucket."""
-    from eyestream_fleet.logs.nats.log import connected
+    from eyestream_fleet.nats.log import connected
 
-    planned = load(fleet_config(tmp_path, "nats", [server.url], PARTITIONS, ["d0"], pages=[server.page_url]))
+    planned = load(fleet_config(tmp_path, [server.url], PARTITIONS, ["d0"], pages=[server.page_url]))
     own, copy = tmp_path / "shards" / "shard-0", tmp_path / "copy"
     await found_shard(planned, 0, 0)
     shutil.copytree(own, copy)
@@ -264,7 +264,7 @@ async def test_a_second_place_that_a_loss_of_power_may_roll_back_is_refused(
     server.start()
     pages = [server.page_url if told else "http://127.0.0.1:1"]
     try:
-        planned = load(fleet_config(tmp_path, "nats", [server.url], 1, ["d0"], pages=pages))
+        planned = load(fleet_config(tmp_path, [server.url], 1, ["d0"], pages=pages))
         stop = asyncio.Event()
         stop.set()
         work = found_shard(planned, 0, 0) if new else run_shard(planned, 0, lambda: 0, stop)
@@ -290,7 +290,7 @@ async def test_the_secret_of_a_log_is_one_and_lives_in_memory_alone(server: Nats
 
 async def test_a_tracker_and_an_application_speak_mqtt_as_to_a_sidecar(server: NatsServer, tmp_path: Path) -> None:
     devices = ["d0", "d1", "d2"]
-    config = fleet_config(tmp_path, "nats", [server.url], PARTITIONS, devices, private=server.mqtt_url)
+    config = fleet_config(tmp_path, [server.url], PARTITIONS, devices, private=server.mqtt_url)
     names = calibrations.load("everyday-cfpa-32").names
     with await asyncio.to_thread(Workers, config, PARTITIONS) as workers:
         async with asyncio.timeout(60), subscribe(server.mqtt_url, "d1") as chunks:
@@ -314,7 +314,7 @@ async def read(port: int, path: str) -> tuple[int, str]:
 
 async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> None:
     """Status for applications, figures for Prometheus: at work, without its log, on one made again, at the end."""
-    path = fleet_config(tmp_path, "nats", [server.url], PARTITIONS, ["d0"], private=server.mqtt_url)
+    path = fleet_config(tmp_path, [server.url], PARTITIONS, ["d0"], private=server.mqtt_url)
     planned, stop, ports, workers = load(path), asyncio.Event(), list[int](), list[ShardWorker]()
     await found_shard(planned, partition := partition_of("d0", PARTITIONS), 0)
 
@@ -355,7 +355,7 @@ async def test_a_worker_says_that_it_has_stopped_although_its_link_is_away(
     server: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server has kept that it is ready, and is back; the worker's log stands, and its other link is about to."""
-    path = fleet_config(tmp_path, "nats", [server.url], PARTITIONS, ["d0"], private=server.mqtt_url)
+    path = fleet_config(tmp_path, [server.url], PARTITIONS, ["d0"], private=server.mqtt_url)
     partition, stop, workers = partition_of("d0", PARTITIONS), asyncio.Event(), list[ShardWorker]()
     await found_shard(planned := load(path), partition, 0)
 
@@ -388,10 +388,10 @@ async def test_a_worker_says_that_it_has_stopped_although_its_link_is_away(
 @pytest.mark.timeout(240)
 async def test_twenty_kills(server: NatsServer, tmp_path: Path) -> None:
     """Two workers as processes: every chunk once, with one byte string, charged once, in one session of a device."""
-    from eyestream_fleet.logs.nats.log import connected
+    from eyestream_fleet.nats.log import connected
 
     devices, chunks, luck = [f"d{i}" for i in range(20)], 40, random.Random(3)
-    seen, config = Seen(), fleet_config(tmp_path, "nats", [server.url], PARTITIONS, devices)
+    seen, config = Seen(), fleet_config(tmp_path, [server.url], PARTITIONS, devices)
     async with connected([server.url]) as client:
         with await asyncio.to_thread(Workers, config, PARTITIONS) as workers:
 

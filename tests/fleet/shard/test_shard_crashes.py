@@ -118,7 +118,7 @@ def test_a_session_keeps_its_baseline_and_no_file_has_it(tmp_path: Path, kill: i
 
 @pytest.mark.parametrize("kill", range(30, 80, 5))
 def test_without_a_key_a_session_with_a_baseline_begins_again(tmp_path: Path, kill: int) -> None:
-    """As where the log has lost its memory, or is Kafka: with another baseline, of other rows, under another name."""
+    """As where the log has lost its memory: with another baseline, of other rows, under another name."""
     one = world(tmp_path / "shard", mechanism=BaselineMechanism())
     one.log.entries = raw_log(DEVICES, 10)
     one.live(Points(kill))

@@ -13,7 +13,7 @@ from eyestream.rim.ledger.records import NAME, RELEASED, REPAIRED, SETTLED
 from eyestream.rim.ledger.second_place import Remembered
 from eyestream.wire.messages import decode_raw
 from eyestream_fleet.frames import ReleasedChunk
-from eyestream_fleet.logs.log import Entry
+from eyestream_fleet.log import Entry
 from eyestream_fleet.shard import Shard
 from tests.fleet.shard.test_shard_crashes import COST, DEVICES, chunks, faults, world
 from tests.rigs.shards import (

@@ -18,7 +18,7 @@ from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered, check_not_shorter
 from eyestream_fleet.directory import LEDGER, LIVES, OUTBOX, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import Contents, ReleasedChunk, Step, pack, unpack
-from eyestream_fleet.logs.log import Entry
+from eyestream_fleet.log import Entry
 from eyestream_fleet.worker import ShardWorker
 from tests.fleet.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
 from tests.rigs.shards import CountingMechanism, Points, World, damage_from_last_reservation, raw_log, shard_settings

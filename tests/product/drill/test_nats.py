@@ -53,7 +53,7 @@ async def test_nats_applications_read_what_mqtt_applications_read(server: NatsSe
     """Each chunk once and in order; what the stream is, and how it is, also for who comes late."""
     from nats.js.api import StreamConfig
 
-    from eyestream_fleet.logs.nats.log import connected
+    from eyestream_fleet.nats.log import connected
 
     heard: list[bytes] = []
 

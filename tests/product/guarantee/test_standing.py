@@ -13,8 +13,8 @@ from eyestream.rim.plan import resolved
 from tests.rigs.sidecar import NO_BROKER, settings_for
 
 
-def fleet(tmp_path: Path, log: str, server: str) -> Guarantee:
-    made = FleetSettings(log, (server,), 4, tmp_path, raw_age_s=120.0)  # type: ignore[arg-type]
+def fleet(tmp_path: Path, server: str) -> Guarantee:
+    made = FleetSettings((server,), 4, tmp_path, raw_age_s=120.0)
     return guarantee(msgspec.structs.replace(settings_for(NO_BROKER, tmp_path), fleet=made))
 
 
@@ -24,7 +24,7 @@ def guarantee(settings: Settings) -> Guarantee:
 
 @pytest.mark.parametrize(("server", "said"), [("tls://n:4222", "speak TLS"), ("nats://n:4222", "do not speak TLS")])
 def test_a_fleet_says_that_its_log_is_trusted_and_what_of_it(tmp_path: Path, server: str, said: str) -> None:
-    made = fleet(tmp_path, "nats", server)
+    made = fleet(tmp_path, server)
     words = dict(made.sentences())
     assert "NATS, is inside the trusted part" in words["log"]
     assert "in the memory of its servers for 120 s, and on no disk" in words["log"]
@@ -33,12 +33,6 @@ def test_a_fleet_says_that_its_log_is_trusted_and_what_of_it(tmp_path: Path, ser
     assert made.claim()["log"] == words["log"]
     assert "the noise is added in a worker of the fleet" in made.text()
     assert "the log" in made.claim()["trusted"]  # type: ignore[operator]
-
-
-def test_kafka_keeps_raw_rows_on_disks(tmp_path: Path) -> None:
-    words = dict(fleet(tmp_path, "kafka", "n:9092").sentences())["log"]
-    assert "on its brokers' disks" in words
-    assert "memory" not in words
 
 
 def test_one_sidecar_trusts_no_log(tmp_path: Path) -> None:
@@ -53,7 +47,7 @@ def test_with_a_second_place_only_both_together_can_be_rolled_back(tmp_path: Pat
     alone, guarded = guarantee(settings), guarantee(msgspec.structs.replace(settings, sidecar=sidecar))
     rolled_back = "an older copy of the ledger put back"
     assert rolled_back in alone.text()
-    for made in (guarded, fleet(tmp_path, "nats", "tls://n")):
+    for made in (guarded, fleet(tmp_path, "tls://n")):
         assert rolled_back not in made.text()
         assert "of its second place put back together" in made.text()
         assert len(made.standing.not_protected) == len(NOT_PROTECTED)

@@ -28,7 +28,7 @@ from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
 from eyestream.errors import LinkError
 from eyestream.streams import StreamKey
 from eyestream.wire.topics import is_name, private_topic
-from eyestream_fleet.logs.log import Bounds, Entry, Publication
+from eyestream_fleet.log import Bounds, Entry, Publication
 
 __all__ = ["PRIVATE", "NatsLog", "connected", "make_streams", "mapping", "trouble"]
 

@@ -12,16 +12,16 @@ from eyestream.errors import ConfigError
 from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.config.tables import BrokerSettings
 from eyestream.rim.mqtt.endpoint import secret_in, tls_context
-from eyestream_fleet.logs.log import Log
-from eyestream_fleet.logs.nats.bucket import Bucket, check_durable, make_bucket
-from eyestream_fleet.logs.nats.log import NatsLog, connected, make_streams
+from eyestream_fleet.log import Log
+from eyestream_fleet.nats.bucket import Bucket, check_durable, make_bucket
+from eyestream_fleet.nats.log import NatsLog, connected, make_streams
 from eyestream_fleet.second_place import SecondPlace
 
 __all__ = ["opened", "second_place"]
 
 
 @contextlib.asynccontextmanager
-async def opened(fleet: FleetSettings, partition: int, new: bool) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
+async def opened(fleet: FleetSettings, partition: int, *, new: bool) -> AsyncIterator[tuple[Log, SecondPlace | None]]:
     """The partition, and a second place there if no folder is one; the streams are made by whoever comes first.
 
     Raises

@@ -18,7 +18,7 @@ from nats.js.api import StorageType
 from nats.js.errors import KeyNotFoundError, KeyWrongLastSequenceError, NotFoundError
 
 from eyestream.errors import ConfigError, LinkError
-from eyestream_fleet.logs.nats.log import trouble
+from eyestream_fleet.nats.log import trouble
 from eyestream_fleet.second_place import RevisedPlace
 
 __all__ = ["Bucket", "check_durable", "make_bucket"]
