@@ -21,8 +21,8 @@ from eyestream.rim.plan import Plan
 from eyestream_fleet.directory import LEDGER, LIVES, OUTBOX, create_shard, held_outbox, opened_shard
 from eyestream_fleet.frames import unpack
 from eyestream_fleet.log import Log
-from eyestream_fleet.second_place import Life, SecondPlace, begin_life, recalled
 from eyestream_fleet.nats.opening import opened, second_place
+from eyestream_fleet.second_place import Life, SecondPlace, begin_life, recalled
 from eyestream_fleet.status import ShardStatus
 from eyestream_fleet.worker import PAUSE_S, ShardWorker
 
