@@ -1,4 +1,7 @@
-"""The command line: one subcommand, one module, loaded when it is asked for."""
+"""The command line: one subcommand, one module, loaded when it is asked for.
+
+The laboratory and a fleet add their commands as anybody can: docs/adding-a-command.md.
+"""
 
 import argparse
 import importlib
@@ -7,10 +10,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import NoReturn
 
 from eyestream.cli.log import hide_messages
-from eyestream.errors import LinkError, OperatorError, meant
+from eyestream.errors import ConfigError, LinkError, OperatorError, meant
 from eyestream.version import VERSION
 
 __all__ = ["main"]
@@ -38,14 +42,12 @@ COMMANDS = {
 }
 """Module and help text of each command, by its name, in the order of the help."""
 
-OTHERS = {
-    "eyestream-lab": "demo advise calibrate privatize inspect extract events simulate study audit",
-    "eyestream-fleet": "shard",
-}
-"""Commands of the other distributions: who calls one that is not installed is told what to install."""
+_GROUP = "eyestream.commands"
+_OTHERS = ("eyestream-lab", "eyestream-fleet")
+"""Our distributions that add commands: who calls a command that is not there is told which of them is not installed."""
 
 _ABOUT = "Differentially private release of eye-movement feature streams over MQTT."
-_FIRST = "Begin with: eyestream demo. Then: eyestream init DIR, eyestream run --config DIR/sidecar.toml."
+_FIRST = "Begin with: eyestream init DIR, then eyestream run --config DIR/sidecar.toml."
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,10 +56,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         wrong = re.match(r"argument COMMAND: invalid choice: '(.*?)'", message)
         if wrong is not None:
-            message = f"there is no command {wrong[1]}{meant(wrong[1], commands())}"
-            for distribution, names in OTHERS.items():
-                if wrong[1] in names.split():
-                    message = f"{wrong[1]} is a command of {distribution}, which is not installed"
+            message = f"there is no command {wrong[1]}{meant(wrong[1], commands()) or _missing()}"
         unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         if unknown is not None:
             options = [word for action in self._options() for word in action.option_strings]
@@ -74,14 +73,31 @@ class _Parser(argparse.ArgumentParser):
 
 
 def commands() -> dict[str, tuple[str, str]]:
-    """Module and help text of each command: those above, then those of the entry points ``eyestream.commands``.
+    """Module and help text of each command: ours, then those that other distributions add, by name.
 
-    An entry point refers to a dictionary like `COMMANDS`. A name that is taken stays with whoever has it.
+    An entry point of the group ``eyestream.commands`` refers to a dictionary like `COMMANDS`. The module of a command
+    has ``add_parser(subparsers)`` and ``main(options)``, as those here. A name that is taken stays with whoever has it.
+
+    Raises
+    ------
+    ConfigError
+        An entry point refers to nothing that can be imported.
     """
-    known: dict[str, tuple[str, str]] = {}
-    for point in sorted(importlib.metadata.entry_points(group="eyestream.commands"), key=lambda point: point.name):
-        known |= point.load()
-    return COMMANDS | {name: known[name] for name in known if name not in COMMANDS}
+    found = dict(COMMANDS)
+    for point in sorted(importlib.metadata.entry_points(group=_GROUP), key=lambda point: point.name):
+        try:
+            for name, place_and_help in point.load().items():
+                found.setdefault(name, place_and_help)
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"entry point {point.name} of {_GROUP} cannot be loaded: {error}") from None
+    return found
+
+
+def _missing() -> str:
+    """What is not installed that has commands."""
+    there = {point.dist.name for point in importlib.metadata.entry_points(group=_GROUP) if point.dist is not None}
+    missing = [name for name in _OTHERS if name not in there]
+    return f"; more commands come with {' and '.join(missing)}: pip install {' '.join(missing)}" if missing else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -89,22 +105,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     hide_messages()
     words = sys.argv[1:] if arguments is None else list(arguments)
     asked = next((word for word in words if not word.startswith("-")), None)
-    parser = _Parser(prog="eyestream", description=_ABOUT, epilog=_FIRST)
+    try:
+        parser, module = _parser(asked)
+        options = parser.parse_args(words)
+        assert module is not None, "argparse ends where no command is named"
+        module.main(options)
+    except (OperatorError, LinkError, KeyboardInterrupt, BrokenPipeError, BaseExceptionGroup) as error:
+        sys.exit(_exit_code(asked, error))
+
+
+def _parser(asked: str | None) -> tuple[_Parser, ModuleType | None]:
+    """The parser, and the module of the command that is asked for: no other one is imported, for its help text."""
+    parser, module = _Parser(prog="eyestream", description=_ABOUT, epilog=_FIRST), None
     parser.add_argument("--version", action="version", version=f"eyestream {VERSION}")
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    module = None
     for name, (place, text) in (COMMANDS if asked in COMMANDS else commands()).items():
         if name == asked:
             module = importlib.import_module(place)
             module.add_parser(subparsers)
         else:
             subparsers.add_parser(name, help=text)
-    options = parser.parse_args(words)
-    assert module is not None
-    try:
-        module.main(options)
-    except (OperatorError, LinkError, KeyboardInterrupt, BrokenPipeError, BaseExceptionGroup) as error:
-        sys.exit(_exit_code(asked, error))
+    return parser, module
 
 
 def _exit_code(command: str | None, error: BaseException) -> int:
@@ -113,7 +134,7 @@ def _exit_code(command: str | None, error: BaseException) -> int:
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     if isinstance(cause, (OperatorError, LinkError)):
-        print(f"eyestream {command}: {cause}", file=sys.stderr)
+        print(f"{f'eyestream {command}' if command else 'eyestream'}: {cause}", file=sys.stderr)
         return 2
     if isinstance(cause, KeyboardInterrupt):
         return 130

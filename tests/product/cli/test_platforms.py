@@ -20,9 +20,9 @@ for name in ("fdatasync", "geteuid", "getuid", "O_NOFOLLOW", "O_CLOEXEC", "O_DIR
 
 IMPORTS = """
 import importlib, eyestream
-from eyestream.cli.main import COMMANDS
-for command in COMMANDS:
-    importlib.import_module("eyestream.cli." + command)
+from eyestream.cli.main import commands
+for place, _ in commands().values():
+    importlib.import_module(place)
 for name in eyestream.__all__:
     getattr(eyestream, name)
 """
