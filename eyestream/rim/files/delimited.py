@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +12,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
-from eyestream.rim.files.packed import is_packed, reading
 
-__all__ = ["is_number", "opened", "read_columns", "read_header", "read_numbers"]
+__all__ = [
+    "DELIMITERS",
+    "is_number",
+    "is_packed",
+    "opened",
+    "read_columns",
+    "read_header",
+    "read_numbers",
+    "reading",
+]
+
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
+"""By the words that profiles and layouts have for them."""
 
 _MISSING = frozenset(("", ".", "-", "na", "n/a", "nan", "none", "null"))
 _WORDS = {"true": 1.0, "false": 0.0, "valid": 1.0, "invalid": 0.0, "yes": 1.0, "no": 0.0}
 _BLOCK = 65_536
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def is_packed(path: Path) -> bool:
+    """Whether the name of the file says that it is compressed.
+
+    >>> is_packed(Path("P33.csv.GZ"))
+    True
+    """
+    return path.name.lower().endswith(".gz")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Around whatever opens and reads the file.
+
+    Raises
+    ------
+    RecordingError
+        when it is missing, damaged or cut off.
+    """
+    try:
+        yield
+    except EOFError:
+        raise RecordingError(f"{path}: the compressed file is cut off") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise RecordingError(f"{path}: not a gzip file, or a damaged one") from None
+    except OSError as error:
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 @contextmanager

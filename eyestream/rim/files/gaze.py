@@ -1,4 +1,4 @@
-"""Recordings of gaze: tables with a header, EyeLink's ASC, and Eye-Tracking-BIDS, as a profile declares them.
+"""Recordings of gaze, as a profile declares them.
 
 | file | what the profile must say |
 |---|---|
@@ -6,10 +6,11 @@
 | `.asc`, also with `.gz` | gaze in px with a `[camera]` for the screen, time in ms; columns are ignored |
 | `.xdf`, also with `.gz` | `[columns]`: labels of the channels, whose units must be the profile's; time in s |
 | `_physio.tsv`, `_physio.tsv.gz` with a `.json` beside it | `[columns]`: what the JSON calls them, in its units |
+
+The last three come with eyestream-lab (`eyestream.rim.files.formats`).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +21,12 @@ from eyestream.gaze.doubt import GazeDoubts
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ, Profile
 from eyestream.gaze.samples import Samples
-from eyestream.rim.files.delimited import read_columns, read_header
+from eyestream.rim.files.delimited import DELIMITERS, read_columns, read_header
+from eyestream.rim.files.formats import Format, endings, format_of
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
 from eyestream.rim.files.recordings import check_file
-from eyestream_lab.files.bids import read_bids
-from eyestream_lab.files.eyelink import read_eyelink
-from eyestream_lab.files.layouts import DELIMITERS, Layout, read_table
-from eyestream_lab.files.xdf import read_xdf
 
-__all__ = ["LETTERS", "GazeRecording", "load_gaze"]
+__all__ = ["LETTERS", "GazeRecording", "load_gaze", "recording_of"]
 
 LETTERS = {"f": "F", "fixation": "F", "s": "S", "saccade": "S", "b": "B", "blink": "B", "-": "-", "": "-"}
 """Of the words for events in a column of labels; any other word is another event."""
@@ -73,9 +71,6 @@ class GazeRecording:
         With the recording's rate.
     path
         For messages.
-    head
-        (n,) each: motion of the head by the names of a layout's columns, as the file has it. Nothing uses it, and
-        nothing protects it: whoever publishes it beside private rows publishes it as it is.
     doubt
         Why it can hardly be gaze in the units of the profile, a word of `GAZE_DOUBTS`; None: it can.
     """
@@ -84,12 +79,11 @@ class GazeRecording:
     labels: NDArray[np.str_] | None
     profile: Profile
     path: str
-    head: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     doubt: str | None = None
 
 
-def load_gaze(path: str | Path, profile: Profile, layout: Layout | None = None) -> GazeRecording:
-    """Read a recording; with a `layout`, from a text table as that one has it, whatever it is called.
+def load_gaze(path: str | Path, profile: Profile) -> GazeRecording:
+    """Read a recording.
 
     Raises
     ------
@@ -97,40 +91,19 @@ def load_gaze(path: str | Path, profile: Profile, layout: Layout | None = None) 
         when the file is missing, damaged or cut off, has not the declared columns or units, or its time does not go
         forward at a rate that makes sense.
     ConfigError
-        when the profile is for another rate.
+        when the profile is for another rate, or the format needs eyestream-lab, or a library that is not installed.
     """
     path = Path(path)
-    if layout is not None:
-        return _laid_out(path, profile, layout)
-    name = path.name.lower().removesuffix(".gz")
     check_file(path)
-    if name.endswith(".asc"):
-        columns = read_eyelink(path, profile)
-    elif name.endswith("_physio.tsv"):
-        columns = read_bids(path, profile)
-    elif name.endswith(".xdf"):
-        columns = read_xdf(path, profile)
-    elif name.endswith((".csv", ".tsv", ".txt")):
-        columns = _read_table(
-            path, profile, DELIMITERS.get(profile.table.delimiter, "," if name.endswith(".csv") else "\t")
-        )
-    else:
-        kinds = ".csv, .tsv, .txt, .asc, .xdf and _physio.tsv"
-        raise RecordingError(f"{path}: gaze is read from {kinds} files, also with .gz")
-    return _recording(path, profile, columns)
+    found = format_of(path, _OURS)
+    if found is None or found.gaze is None:
+        raise RecordingError(f"{path}: gaze is read from {endings(_OURS, 'gaze')} files, also with .gz")
+    return recording_of(path, profile, found.gaze(path, profile))
 
 
-def _laid_out(path: Path, profile: Profile, layout: Layout) -> GazeRecording:
-    if layout.holds != "gaze":
-        raise RecordingError(f"{path}: layout {layout.name} is of rows of features, not of gaze")
-    columns = profile.columns
-    wanted = wanted_columns(profile, layout.names if not layout.header else columns.pupil)
-    table = read_table(path, layout, wanted, (columns.label,))
-    recording = _recording(path, profile, GazeColumns.of(profile, table))
-    return replace(recording, head={name: np.asarray(table[name], dtype=np.float64) for name in layout.head})
-
-
-def _read_table(path: Path, profile: Profile, delimiter: str) -> GazeColumns:
+def _read_table(path: Path, profile: Profile) -> GazeColumns:
+    usual = "," if path.name.lower().removesuffix(".gz").endswith(".csv") else "\t"
+    delimiter = DELIMITERS.get(profile.table.delimiter, usual)
     names = _named(path, profile, read_header(path, delimiter))
     numbers = wanted_columns(profile, names)
     label, form = profile.columns.label, profile.table
@@ -161,7 +134,11 @@ def _named(path: Path, profile: Profile, header: list[str]) -> list[str]:
     return names
 
 
-def _recording(path: Path, profile: Profile, columns: GazeColumns) -> GazeRecording:
+_OURS = dict.fromkeys((".csv", ".tsv", ".txt"), Format(gaze=_read_table, packed=True))
+
+
+def recording_of(path: Path, profile: Profile, columns: GazeColumns) -> GazeRecording:
+    """The recording whose columns were read from a file; raises as `load_gaze`."""
     if len(columns.time) == 0:
         raise RecordingError(f"{path}: holds no samples")
     if np.isnan(columns.time).all():

@@ -7,7 +7,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.rim.files.package_data import DATA, path_of
 
-__all__ = ["SHIPPED", "fitting", "load_profile"]
+__all__ = ["SHIPPED", "load_profile", "matching_profiles"]
 
 _FOLDER = DATA / "profiles"
 
@@ -15,7 +15,7 @@ SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 """Names of the profiles that come with eyestream."""
 
 
-def fitting(header: Sequence[str]) -> list[Profile]:
+def matching_profiles(header: Sequence[str]) -> list[Profile]:
     """Shipped profiles whose columns of time, gaze and pupils are in the header of a table, the most of them first.
 
     A table without pupils may have them all but those, unless its gaze is just called x and y, as many things are.

@@ -1,5 +1,5 @@
 """Recordings of feature streams: `.npz` with `t`, `features` and optionally `names`; `.csv` and `.tsv` with a header,
-also with `.gz`; `.parquet` (extra `parquet`).
+also with `.gz`; and what other distributions read (`eyestream.rim.files.formats`).
 
 A recording is `t` (m,) seconds, strictly increasing, and `features` (m, F); NaN is a missing value.
 """
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
 from eyestream.gaze.entry import SHIPPED
-from eyestream.rim.files.delimited import is_number
-from eyestream.rim.files.profiles import fitting
+from eyestream.rim.files.delimited import is_number, is_packed
+from eyestream.rim.files.formats import Format, endings, format_of
+from eyestream.rim.files.profiles import matching_profiles
 from eyestream.streams import FrontEndMark
-from eyestream_lab.files.parquet import load_parquet, save_parquet
 
-__all__ = ["Recording", "check_file", "load", "save"]
+__all__ = ["Recording", "check_file", "load", "refuse_gaze", "save"]
 
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
 _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
@@ -96,48 +96,52 @@ def load(path: str | Path) -> Recording:
     ------
     RecordingError
         when the file is missing, is not a recording, or its time does not increase (the line is named).
+    ConfigError
+        when its format needs eyestream-lab, or a library that is not installed.
     """
     path = Path(path)
     check_file(path)
-    name = path.name.lower()
-    if name.endswith(".npz"):
-        return _load_npz(path)
-    if name.removesuffix(".gz").endswith((".csv", ".tsv")):
-        return _load_text(path)
-    if name.endswith(".parquet"):
-        header, values = load_parquet(path)
-        _refuse_gaze(path, header)
-        return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=1)
-    raise RecordingError(f"{path}: a recording is a .npz, .csv, .tsv or .parquet file, .csv and .tsv also with .gz")
+    found = format_of(path, _OURS)
+    if found is None or found.rows is None:
+        raise RecordingError(f"{path}: a recording is a {endings(_OURS, 'rows')} file, .csv and .tsv also with .gz")
+    first_line = {_NPZ: 0, _TEXT: 2}.get(found, 1)
+    return _check(found.rows(path), first_line)
 
 
 def save(recording: Recording, path: str | Path) -> None:
-    """Write a recording in the format that the name of `path` says; values as float32, names only when `named`."""
+    """Write a recording in the format that the name of `path` says, else as text; values as float32."""
+    found = format_of(path := Path(path), _OURS)
+    (_save_text if found is None or found.save is None else found.save)(recording, path)
+
+
+def _single(recording: Recording) -> NDArray[np.float32]:
     with np.errstate(all="ignore"):  # what float32 cannot hold becomes infinite, that is, missing
-        path, features = Path(path), recording.features.astype(np.float32)
-    if path.name.lower().endswith(".npz"):
-        arrays: dict[str, Any] = {"t": recording.t, "features": features}
-        if recording.named:
-            arrays["names"] = np.array(recording.names)
-        if recording.simulated:
-            arrays["simulated"] = np.array(True)
-        if recording.simulation is not None:
-            arrays["generator"], arrays["seed"] = map(np.array, recording.simulation)
-        if recording.front_end is not None:
-            arrays |= {key: np.array(getattr(recording.front_end, key)) for key in _MARK}
-        with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
-            np.savez_compressed(file, **arrays)
-        return
-    if path.name.lower().endswith(".parquet"):
-        save_parquet(path, ["t_s", *recording.names], recording.t, features)
-        return
+        return recording.features.astype(np.float32)
+
+
+def _save_npz(recording: Recording, path: Path) -> None:
+    """Names only when `named`."""
+    arrays: dict[str, Any] = {"t": recording.t, "features": _single(recording)}
+    if recording.named:
+        arrays["names"] = np.array(recording.names)
+    if recording.simulated:
+        arrays["simulated"] = np.array(True)
+    if recording.simulation is not None:
+        arrays["generator"], arrays["seed"] = map(np.array, recording.simulation)
+    if recording.front_end is not None:
+        arrays |= {key: np.array(getattr(recording.front_end, key)) for key in _MARK}
+    with open(path, "wb") as file:  # a file object, so that numpy adds no suffix
+        np.savez_compressed(file, **arrays)
+
+
+def _save_text(recording: Recording, path: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n", delimiter=_delimiter(path))
     writer.writerow(["t_s", *recording.names])
-    for t, row in zip(recording.t, features, strict=True):
+    for t, row in zip(recording.t, _single(recording), strict=True):
         writer.writerow([repr(float(t)), *("" if np.isnan(v) else str(v) for v in row)])
     data = text.getvalue().encode()
-    path.write_bytes(gzip.compress(data, mtime=0) if path.name.lower().endswith(".gz") else data)
+    path.write_bytes(gzip.compress(data, mtime=0) if is_packed(path) else data)
 
 
 def _check(recording: Recording, first_line: int) -> Recording:
@@ -160,11 +164,14 @@ def _check(recording: Recording, first_line: int) -> Recording:
     return recording
 
 
-def _refuse_gaze(path: Path, header: Sequence[str]) -> None:
-    """Raise RecordingError for the header of a table of gaze: as features, gaze itself would be released."""
+def refuse_gaze(path: Path, header: Sequence[str]) -> None:
+    """Raise RecordingError for the header of a table of gaze: as features, gaze itself would be released.
+
+    Every reader of tables of rows asks this.
+    """
     if any(entry.names == tuple(header[1:]) for entry in SHIPPED.values()):
         return
-    fits = fitting(header)
+    fits = matching_profiles(header)
     if fits:
         told = ", ".join(fits[0].columns.gaze)
         raise RecordingError(f"{path}: columns {told} look like gaze, not like features: try --profile {fits[0].name}")
@@ -186,7 +193,7 @@ def _load_npz(path: Path) -> Recording:
             named = "names" in arrays.files
             told = {"generator", "seed"} <= set(arrays.files)
             marked = set(_MARK) <= set(arrays.files)
-            recording = Recording(
+            return Recording(
                 t=arrays["t"].astype(np.float64),
                 features=features,
                 names=tuple(map(str, arrays["names"])) if named else _default_names(features.shape[-1]),
@@ -199,7 +206,6 @@ def _load_npz(path: Path) -> Recording:
             )
     except (*_DAMAGED, TypeError, IndexError) as error:
         raise RecordingError(f"{path}: is not a .npz recording ({type(error).__name__})") from None
-    return _check(recording, first_line=0)
 
 
 def _delimiter(path: Path) -> str:
@@ -207,7 +213,7 @@ def _delimiter(path: Path) -> str:
 
 
 def _load_text(path: Path) -> Recording:
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    opener = gzip.open if is_packed(path) else open
     try:
         with opener(path, "rt", encoding="utf-8", newline="") as file:
             rows = list(csv.reader(file, delimiter=_delimiter(path)))
@@ -222,7 +228,7 @@ def _load_text(path: Path) -> Recording:
     header, width = rows[0], len(rows[0])
     if any(is_number(cell) for cell in header[1:]):  # a row: as a name it would be told in messages
         raise RecordingError(f"{path}: line 1: expected a header with names, found numbers")
-    _refuse_gaze(path, header)
+    refuse_gaze(path, header)
     values = np.empty((len(rows) - 1, width))
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != width:
@@ -232,4 +238,9 @@ def _load_text(path: Path) -> Recording:
         except ValueError:
             wrong = next(name for name, cell in zip(header, row, strict=True) if cell.strip() and not is_number(cell))
             raise RecordingError(f"{path}: line {line}: column {wrong}: expected a number") from None
-    return _check(Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path)), first_line=2)
+    return Recording(values[:, 0], values[:, 1:], tuple(header[1:]), str(path))
+
+
+_NPZ = Format(rows=_load_npz, save=_save_npz)
+_TEXT = Format(rows=_load_text, save=_save_text, packed=True)
+_OURS = {".npz": _NPZ, ".csv": _TEXT, ".tsv": _TEXT}

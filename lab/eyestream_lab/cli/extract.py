@@ -23,6 +23,7 @@ from eyestream.rim.files.extraction import extract, stem
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.files import layouts
 from eyestream_lab.files.layouts import SHIPPED, Layout, labels_of, load_features, load_layout
 from eyestream_lab.workers import workers
 
@@ -125,9 +126,12 @@ def _reader(options: argparse.Namespace, layout: Layout | None) -> Callable[[Pat
 
 
 def _rows(profile: Profile, layout: Layout | None, path: Path) -> Recording:
-    gaze = load_gaze(path, profile, layout)
-    if gaze.head:
-        print(f"{path}: also holds motion of the head ({', '.join(gaze.head)}), which nothing here protects")
+    if layout is None:
+        gaze = load_gaze(path, profile)
+    else:
+        gaze, head = layouts.load_gaze(path, profile, layout)
+        if head:
+            print(f"{path}: also holds motion of the head ({', '.join(head)}), which nothing here protects")
     if gaze.doubt is not None:
         print(f"eyestream extract: warning: {path}: {GAZE_DOUBTS[gaze.doubt]}", file=sys.stderr)
     progress = Progress(str(path), len(gaze.samples), "samples")

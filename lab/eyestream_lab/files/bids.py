@@ -10,9 +10,10 @@ from eyestream.errors import RecordingError
 from eyestream.gaze.intake import PER_S
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.delimited import read_columns
+from eyestream.rim.files.formats import Format
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
 
-__all__ = ["read_bids"]
+__all__ = ["FORMAT", "read_bids"]
 
 
 def read_bids(path: Path, profile: Profile) -> GazeColumns:
@@ -64,3 +65,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(told, dict):
         raise RecordingError(f"{path}: not a JSON object")
     return told
+
+
+FORMAT = Format(gaze=read_bids, packed=True)

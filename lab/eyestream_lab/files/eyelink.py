@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from eyestream.errors import RecordingError
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.delimited import opened
+from eyestream.rim.files.formats import Format
 from eyestream.rim.files.gaze_columns import GazeColumns
 
-__all__ = ["read_eyelink"]
+__all__ = ["FORMAT", "read_eyelink"]
 
 _CORNERS = re.compile(r"\b(?:DISPLAY|GAZE)_COORDS\W+" + r"\s+".join([r"(-?\d+(?:\.\d*)?)"] * 4))
 _WHOLE_HZ = 1_000.0
@@ -82,3 +83,6 @@ def _compare(path: Path, profile: Profile, corners: Sequence[float]) -> None:
 
 def _place(text: str) -> float:
     return np.nan if text == "." else float(text)
+
+
+FORMAT = Format(gaze=read_eyelink, packed=True)

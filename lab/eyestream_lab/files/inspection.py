@@ -18,11 +18,10 @@ from eyestream.errors import RecordingError
 from eyestream.gaze.intake import PER_S
 from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ
 from eyestream.gaze.profile_text import toml_value
-from eyestream.rim.files.delimited import opened, read_header, read_numbers
+from eyestream.rim.files.delimited import DELIMITERS, opened, read_header, read_numbers
 from eyestream.rim.files.gaze import LETTERS
 from eyestream.rim.files.gaze_columns import UNITS
-from eyestream.rim.files.profiles import fitting
-from eyestream_lab.files.layouts import DELIMITERS
+from eyestream.rim.files.profiles import matching_profiles
 
 __all__ = ["Proposal", "inspect_table"]
 
@@ -97,7 +96,7 @@ def inspect_table(path: Path) -> Proposal:
     _labels(path, header, DELIMITERS[delimiter], proposal)
     if table:
         proposal.tables["table"] = table
-    for known in fitting(header)[:1]:
+    for known in matching_profiles(header)[:1]:
         lens = known.camera
         wide = f", a camera of {lens.field_of_view_x_deg:g} x {lens.field_of_view_y_deg:g} degrees" if lens else ""
         said = f"shipped profile {known.name} has these columns{wide}"

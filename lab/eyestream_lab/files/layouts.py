@@ -17,19 +17,21 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.entry import USUAL
+from eyestream.gaze.profile import Profile
 from eyestream.problems import Problems
-from eyestream.rim.files.delimited import is_number, opened, read_columns, read_header
+from eyestream.rim.files.delimited import DELIMITERS, is_number, opened, read_columns, read_header
+from eyestream.rim.files.gaze import GazeRecording, recording_of
+from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
 from eyestream.rim.files.package_data import DATA, path_of
 from eyestream.rim.files.recordings import Recording, check_file
 from eyestream.strict import read
 
-__all__ = ["DELIMITERS", "SHIPPED", "Layout", "Table", "labels_of", "load_features", "load_layout", "read_table"]
+__all__ = ["SHIPPED", "Layout", "labels_of", "load_features", "load_gaze", "load_layout"]
 
 Array = NDArray[np.float64]
 Table = Mapping[str, Array | list[str]]
 
 _FOLDER = DATA / "layouts"
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
 _SKIP, _REST, _ALL_FEATURES = "-", "...", "features"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
@@ -159,13 +161,32 @@ def load_features(path: Path, layout: Layout) -> Recording:
     RecordingError
         when the file is missing, damaged, has too few columns, or holds what is not a number.
     """
-    table = read_table(path, layout, None)
+    table = _read_table(path, layout, None)
     names = tuple(table)
     values = np.column_stack([np.asarray(table[name], dtype=np.float64) for name in names])
     if not len(values):
         raise RecordingError(f"{path}: holds no rows")
     t = np.asarray(layout.first_s + layout.step_s * np.arange(len(values)), dtype=np.float64)
     return Recording(t, values, names, str(path))
+
+
+def load_gaze(path: Path, profile: Profile, layout: Layout) -> tuple[GazeRecording, dict[str, Array]]:
+    """Gaze in the columns that layout and profile name, and beside it the motion of the head as the file has it.
+
+    The head is (n,) a column, by name. Nothing protects it: whoever publishes it publishes it as it is.
+
+    Raises
+    ------
+    RecordingError, ConfigError
+        As `load_features` and `eyestream.rim.files.gaze.load_gaze`.
+    """
+    if layout.holds != "gaze":
+        raise RecordingError(f"{path}: layout {layout.name} is of rows of features, not of gaze")
+    columns = profile.columns
+    wanted = wanted_columns(profile, layout.names if not layout.header else columns.pupil)
+    table = _read_table(path, layout, wanted, (columns.label,))
+    recording = recording_of(path, profile, GazeColumns.of(profile, table))
+    return recording, {name: np.asarray(table[name], dtype=np.float64) for name in layout.head}
 
 
 @dataclass(frozen=True)
@@ -177,7 +198,7 @@ class _Cut:
     header: bool
 
 
-def read_table(path: Path, layout: Layout, numbers: list[str] | None, texts: tuple[str, ...] = ()) -> Table:
+def _read_table(path: Path, layout: Layout, numbers: list[str] | None, texts: tuple[str, ...] = ()) -> Table:
     """Columns by name.
 
     Parameters

@@ -7,14 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.rim.files.formats import Format
+from eyestream.rim.files.recordings import Recording, refuse_gaze
 
-__all__ = ["load_parquet", "save_parquet"]
+__all__ = ["FORMAT", "load_parquet", "save_parquet"]
 
 Array = NDArray[np.float64]
 
 
-def load_parquet(path: Path) -> tuple[list[str], Array]:
-    """Names of the columns and their values (m, 1 + F); null is NaN.
+def load_parquet(path: Path) -> Recording:
+    """The recording in the file: seconds in the first column, features in the others; null is NaN.
 
     Raises
     ------
@@ -33,14 +35,17 @@ def load_parquet(path: Path) -> tuple[list[str], Array]:
         ) from None
     if len(columns) < 2:
         raise RecordingError(f"{path}: expected a column of seconds and at least one feature")
-    return list(table.column_names), np.column_stack(columns)
+    refuse_gaze(path, table.column_names)
+    return Recording(columns[0], np.column_stack(columns[1:]), tuple(table.column_names[1:]), str(path))
 
 
-def save_parquet(path: Path, names: list[str], t: Array, features: NDArray[np.float32]) -> None:
+def save_parquet(recording: Recording, path: Path) -> None:
     """Write seconds as doubles and features as floats, NaN as NaN."""
     arrow, parquet = _library(path)
-    columns = [arrow.array(t), *(arrow.array(np.ascontiguousarray(column)) for column in features.T)]
-    parquet.write_table(arrow.Table.from_arrays(columns, names=names), path)
+    with np.errstate(all="ignore"):  # what float32 cannot hold becomes infinite, that is, missing
+        features = recording.features.astype(np.float32)
+    columns = [arrow.array(recording.t), *(arrow.array(np.ascontiguousarray(column)) for column in features.T)]
+    parquet.write_table(arrow.Table.from_arrays(columns, names=["t_s", *recording.names]), path)
 
 
 def _numbers(arrow: Any, path: Path, name: str, column: Any) -> Array:
@@ -57,3 +62,6 @@ def _library(path: Path) -> tuple[Any, Any]:
     except ImportError:
         raise ConfigError(f"{path}: Parquet needs pyarrow: pip install 'eyestream-lab[parquet]'") from None
     return pyarrow, pyarrow.parquet
+
+
+FORMAT = Format(rows=load_parquet, save=save_parquet)

@@ -15,10 +15,11 @@ import numpy as np
 
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.profile import Profile
+from eyestream.rim.files.delimited import is_packed, reading
+from eyestream.rim.files.formats import Format
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
-from eyestream.rim.files.packed import is_packed, reading
 
-__all__ = ["read_xdf"]
+__all__ = ["FORMAT", "read_xdf"]
 
 _HEADER, _FOOTER = 2, 6
 _LENGTHS = {1: "<B", 4: "<I", 8: "<Q"}
@@ -112,3 +113,6 @@ def _check_whole(path: Path) -> None:
         begun, ended = begun + (tag == _HEADER), ended + (tag == _FOOTER)
     if ended < begun:
         raise RecordingError(f"{path}: the XDF file is cut off: {begun - ended} of {begun} streams have no end")
+
+
+FORMAT = Format(gaze=read_xdf, packed=True)

@@ -13,6 +13,7 @@ from eyestream.gaze.samples import Samples
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.events.labels import detect
+from eyestream_lab.files import layouts
 from eyestream_lab.files.inspection import inspect_table
 from eyestream_lab.files.layouts import labels_of, load_layout
 from eyestream_lab.simulation.gaze import gaze_of, gaze_person
@@ -145,7 +146,7 @@ def test_mpiidpeye(tmp_path):
     for header in ("x;y;time;confidence;pupil;more\n", ""):
         path = tmp_path / "Data_P3_R2.csv"
         path.write_text(header + "".join(";".join(map(str, row)) + "\n" for row in rows))
-        found = load_gaze(path, profile, layout)
+        found, _ = layouts.load_gaze(path, profile, layout)
         assert len(found.samples) == 30
         np.testing.assert_array_equal(found.samples.valid, [i != 5 for i in range(30)])
         np.testing.assert_array_equal(found.samples.pupil_mm, [60 + i for i in range(30)])

@@ -11,9 +11,8 @@ from eyestream.cli.main import main
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files import recordings
-from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
-from eyestream_lab.files.layouts import SHIPPED, labels_of, load_features, load_layout
+from eyestream_lab.files.layouts import SHIPPED, labels_of, load_features, load_gaze, load_layout
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/datasets.md"
 
@@ -105,12 +104,12 @@ def ehtask_file(path, columns=8, ms=10):
 def test_ehtask(tmp_path, capsys):
     layout, profile = load_layout("ehtask"), load_profile("ehtask")
     path = ehtask_file(tmp_path / "User_07_Video_02_Task_3.txt")
-    got = load_gaze(path, profile, layout)
+    got, head = load_gaze(path, profile, layout)
     assert labels_of(path, layout) == {"person": "07", "video": "02", "task": "saliency"}
     assert got.profile.rate_hz == 100.0
     assert got.samples.valid.all()
-    np.testing.assert_allclose(got.head["head_latitude"], -0.02 * np.arange(4000))
-    assert set(got.head) == {"head_longitude", "head_latitude"}
+    np.testing.assert_allclose(head["head_latitude"], -0.02 * np.arange(4000))
+    assert set(head) == {"head_longitude", "head_latitude"}
     # the authors' formula: an eye before the middle of 1080 x 1200 pixels, 110 degrees high; half the height is up
     right = np.rad2deg(np.arctan((0.59 - 0.5) * 1080 / (600 / np.tan(np.deg2rad(55)))))
     np.testing.assert_allclose([got.samples.x[-1], got.samples.y[-1]], [right, 0.0], atol=0.01)
@@ -131,11 +130,11 @@ def test_what_is_not_ehtask_is_refused(tmp_path):
 def test_gaze_and_head_by_the_layout_and_profile_of_the_page(tmp_path, published, capsys):
     layout, profile = load_layout(str(published[0])), load_profile(str(published[1]))
     path = dgaze_file(tmp_path / "User_01_Scene_2.txt")
-    got = load_gaze(path, profile, layout)
+    got, head = load_gaze(path, profile, layout)
     assert got.profile.rate_hz == 100.0
     assert got.samples.valid.all()
-    np.testing.assert_allclose(got.head["HeadVelY"], -0.02 * np.arange(4000))
-    assert set(got.head) == {"HeadVelX", "HeadVelY"}
+    np.testing.assert_allclose(head["HeadVelY"], -0.02 * np.arange(4000))
+    assert set(head) == {"HeadVelX", "HeadVelY"}
     words = ["extract", str(path), "--layout", str(published[0]), "--profile", str(published[1])]
     main([*words, "--out", str(tmp_path / "rows"), "--labels", str(tmp_path / "labels.csv")])
     assert "motion of the head (HeadVelX, HeadVelY), which nothing here protects" in capsys.readouterr().out
@@ -154,8 +153,8 @@ def test_names_may_stand_in_the_layout_and_not_in_the_file(tmp_path, published):
     )
     path = dgaze_file(tmp_path / "a.txt")
     path.write_text(path.read_text().partition("\n")[2])
-    got = load_gaze(path, load_profile(str(published[1])), load_layout(str(layout)))
-    assert not got.head
+    got, head = load_gaze(path, load_profile(str(published[1])), load_layout(str(layout)))
+    assert not head
     assert len(got.samples) == 4000
 
 
