@@ -11,7 +11,7 @@ import numpy as np
 from eyestream.core.mechanisms.klt.books import shelved
 from eyestream_lab.simulation.books import trained
 
-TARGET = Path(__file__).resolve().parents[2] / "eyestream" / "data" / "books.npz"
+TARGET = Path(__file__).resolve().parents[2] / "lab" / "eyestream_lab" / "data" / "books.npz"
 
 
 def main() -> None:

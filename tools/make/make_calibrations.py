@@ -11,7 +11,7 @@ from eyestream.core.calibration.corpus import Corpus
 from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.books import shipped_books
+from eyestream_lab.files.books import shipped_books
 from tools.make.everyday import DESCRIPTION, corpus
 
 JOINT: dict[str, dict[str, Any]] = {

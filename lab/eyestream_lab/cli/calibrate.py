@@ -17,9 +17,9 @@ from eyestream.core.tasks.directions import LabelledSession
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.files.books import with_shipped_books
 from eyestream_lab.files.labels import load_labels
 
 __all__ = ["add_parser", "main"]

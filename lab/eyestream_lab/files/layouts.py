@@ -22,7 +22,7 @@ from eyestream.problems import Problems
 from eyestream.rim.files.delimited import DELIMITERS, is_number, opened, read_columns, read_header
 from eyestream.rim.files.gaze import GazeRecording, recording_of
 from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
-from eyestream.rim.files.package_data import DATA, path_of
+from eyestream.rim.files.package_data import path_of
 from eyestream.rim.files.recordings import Recording, check_file
 from eyestream.strict import read
 
@@ -31,7 +31,7 @@ __all__ = ["SHIPPED", "Layout", "labels_of", "load_features", "load_gaze", "load
 Array = NDArray[np.float64]
 Table = Mapping[str, Array | list[str]]
 
-_FOLDER = DATA / "layouts"
+_FOLDER = Path(__file__).resolve().parents[1] / "data" / "layouts"
 _SKIP, _REST, _ALL_FEATURES = "-", "...", "features"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))

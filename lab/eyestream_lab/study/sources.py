@@ -18,8 +18,8 @@ from eyestream.core.mechanisms.registry import entries
 from eyestream.core.whole import release_rows
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations as files
-from eyestream.rim.files.books import with_shipped_books
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.files.books import with_shipped_books
 from eyestream_lab.fpa import WHOLE as WHOLE_NAME
 from eyestream_lab.fpa import build_whole
 from eyestream_lab.study import steil

@@ -9,8 +9,8 @@ from eyestream.cli.main import main
 from eyestream.core.calibration import JointTables, PerFeatureTables
 from eyestream.core.mechanisms.klt.books import books_of
 from eyestream.rim.files import calibrations, recordings
-from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.files.books import shipped_books
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
 

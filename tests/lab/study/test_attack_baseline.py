@@ -16,8 +16,8 @@ from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.core.session import Session
 from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.files.books import shipped_books
 from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.study.people.attackers import attack
 from eyestream_lab.study.people.galleries import Gallery, recalibrated, recipe

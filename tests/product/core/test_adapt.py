@@ -18,8 +18,8 @@ from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files import recordings as files
-from eyestream.rim.files.books import shipped_books
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.files.books import shipped_books
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.core.small_corpus import NAMES, ROWS, person, recordings
 

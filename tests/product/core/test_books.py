@@ -18,7 +18,7 @@ from eyestream.core.mechanisms.klt.schedule import Schedule
 from eyestream.core.noise.response import keep_probability
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.books import shipped_books
+from eyestream_lab.files.books import shipped_books
 from eyestream_lab.simulation import books as made
 from eyestream_lab.simulation.books import trained
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise

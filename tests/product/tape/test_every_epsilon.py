@@ -13,7 +13,7 @@ from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.klt.codebook import coded_by
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.books import shipped_books
+from eyestream_lab.files.books import shipped_books
 from eyestream_lab.testing.mechanisms import check_life
 
 WITH_BOOKS = [name for name in calibrations.shipped() if "mapped" in name or "anchored" in name]

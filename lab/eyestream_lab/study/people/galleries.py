@@ -14,8 +14,8 @@ from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
-from eyestream.rim.files.books import shipped_books, with_shipped_books
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.files.books import shipped_books, with_shipped_books
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.splits import WINDOW_S
 

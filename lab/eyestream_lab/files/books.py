@@ -2,21 +2,24 @@
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eyestream.core.mechanisms.entry import Entry
 from eyestream.core.mechanisms.klt.books import Book, taken
-from eyestream.rim.files.package_data import DATA
 
 __all__ = ["shipped_books", "with_shipped_books"]
+
+
+_BOOKS = Path(__file__).resolve().parents[1] / "data" / "books.npz"
 
 
 @cache
 def shipped_books() -> tuple[Book, ...]:
     """Those of `tools/make/make_books.py`."""
-    with np.load(DATA / "books.npz", allow_pickle=False) as stored:
+    with np.load(_BOOKS, allow_pickle=False) as stored:
         return taken({name: stored[name] for name in stored.files})
 
 
