@@ -4,13 +4,12 @@ import argparse
 import dataclasses
 import datetime
 import json
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from eyestream.cli.left import some
+from eyestream.cli.ledger_words import plural, print_accepted, print_comparison
 from eyestream.core.charge import DELTA_UNITS, Ceilings, decimal
 from eyestream.core.meter import Odometer, StreamOdometer, WearerOdometer
 from eyestream.core.remaining import Left, LevelLeft, left_of, levels_left
@@ -18,7 +17,7 @@ from eyestream.core.reservation import LAST_ROW
 from eyestream.core.scopes import duration
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.config import load
-from eyestream.rim.ledger.guarded import accept, compared, guarded, ledger_copy
+from eyestream.rim.ledger.guarded import accept, guarded, ledger_copy
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
@@ -185,9 +184,7 @@ def _accept(path: Path, place: Path | None) -> None:
         raise ConfigError("--accept: expected --config FILE with a second_place in [sidecar]")
     with Ledger(path, ceilings=Ceilings()) as ledger:
         had, has = accept(ledger, path, place)
-    print(f"{place}: remembers {some(has)} of {path}")
-    if had > has:
-        print(f"released after this copy was made, and not counted any more: {some(had - has)}")
+    print_accepted(place, path, had, has)
 
 
 def _compare(paths: list[Path], place: Path | None) -> None:
@@ -197,10 +194,7 @@ def _compare(paths: list[Path], place: Path | None) -> None:
     if len({one.name for one in copies}) > 1:
         raise LedgerError(f"{', '.join(map(str, paths))}: are different ledgers, not copies of one")
     remembered = FilePlace.look(place, copies[0].name) if place.exists() else None
-    lines, able = compared(copies, remembered, "eyestream budget --config FILE --accept")
-    print("\n".join(lines))
-    if not able:
-        sys.exit(1)
+    print_comparison(copies, remembered, "eyestream budget --config FILE --accept")
 
 
 def _export(path: Path, place: Path | None, device: str, target: Path, to: str) -> None:
@@ -239,7 +233,7 @@ def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -
 
 def _level_line(left: LevelLeft, chunk_s: float) -> tuple[str, str]:
     """Of a level; the first is the present one, and each begins where the one above it ends."""
-    lasting = f"{some(left.chunks)}, {duration(left.chunks * chunk_s)}"
+    lasting = f"{plural(left.chunks)}, {duration(left.chunks * chunk_s)}"
     return f"level {left.level}", f"epsilon {decimal(left.charge.epsilon)} a chunk: {lasting}"
 
 
@@ -248,7 +242,7 @@ def _left_words(left: Left, chunk_s: float) -> str:
         return "nothing; resumes: " + left.resumes
     word = "at" if left.scope == "day" else "with"
     then = "then never" if left.resumes == "never" else f"more {word} {left.resumes}"
-    return f"{some(left.chunks)}, {duration(left.chunks * chunk_s)}; {then}"
+    return f"{plural(left.chunks)}, {duration(left.chunks * chunk_s)}; {then}"
 
 
 def _print_lines(lines: list[tuple[str, str]], indent: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from eyestream.cli.left import budget_words
+from eyestream.cli.ledger_words import budget_words
 from eyestream.cli.log import one_line_faults
 from eyestream.cli.options import add_broker, broker_settings, positive
 from eyestream.cli.progress import busy

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.left import budget_words
+from eyestream.cli.ledger_words import budget_words
 from eyestream.cli.log import one_line_faults, start_log
 from eyestream.cli.options import add_broker, add_stream, broker_settings
 from eyestream.errors import ConfigError

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from threading import ExceptHookArgs
 
-__all__ = ["JsonLines", "Lines", "hide_messages", "in_one_line", "one_line_faults", "start_log", "told"]
+__all__ = [
+    "JsonLines",
+    "Lines",
+    "hide_messages",
+    "in_one_line",
+    "one_line_faults",
+    "start_log",
+    "traceback_without_message",
+]
 
 
 class JsonLines(logging.Formatter):
@@ -137,7 +145,7 @@ def one_line_faults() -> "asyncio.Future[None]":
     return fault
 
 
-def told(error: BaseException) -> str:
+def traceback_without_message(error: BaseException) -> str:
     """Frames and type of `error`, then of what it was raised in place of, and of the members of a group."""
     seen: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
@@ -171,14 +179,14 @@ def hide_messages() -> None:
 
 
 def _of_process(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    sys.stderr.write(told(error))
+    sys.stderr.write(traceback_without_message(error))
 
 
 def _of_thread(given: "ExceptHookArgs") -> None:
     if given.exc_value is not None:
-        sys.stderr.write(told(given.exc_value))
+        sys.stderr.write(traceback_without_message(given.exc_value))
 
 
 def _unraisable(given: "UnraisableHookArgs") -> None:
     if given.exc_value is not None:
-        sys.stderr.write(told(given.exc_value))
+        sys.stderr.write(traceback_without_message(given.exc_value))

@@ -5,17 +5,15 @@ import asyncio
 import contextlib
 import logging
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.left import some
+from eyestream.cli.ledger_words import print_accepted, print_comparison
 from eyestream.cli.log import JsonLines, start_log
 from eyestream.errors import ConfigError
 from eyestream.ops.process import keep_memory_private
-from eyestream.rim.ledger.guarded import compared
 from eyestream.rim.plan import Plan, load
 from eyestream_fleet.fleet import accept_shard, copies_of_shard, found_shard, run_shard
 from eyestream_fleet.worker import ShardWorker
@@ -88,17 +86,12 @@ def main(options: argparse.Namespace) -> None:
 
 def _compare(plan: Plan, partition: int, folders: list[Path]) -> None:
     accept = f"eyestream shard --config FILE --partition {partition} --accept"
-    lines, able = compared(*asyncio.run(copies_of_shard(plan, partition, folders)), accept)
-    print("\n".join(lines))
-    if not able:
-        sys.exit(1)
+    print_comparison(*asyncio.run(copies_of_shard(plan, partition, folders)), accept)
 
 
 def _accept(plan: Plan, partition: int) -> None:
     folder, had, has = asyncio.run(accept_shard(plan, partition))
-    print(f"the second place: remembers {some(has.ledger)} of {folder}")
-    if had.ledger > has.ledger:
-        print(f"released after this copy was made, and not counted any more: {some(had.ledger - has.ledger)}")
+    print_accepted("the second place", folder, had.ledger, has.ledger)
 
 
 async def _run(plan: Plan, partition: int, port: int | None) -> None:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
-from paho.mqtt.properties import Properties as Said
+from paho.mqtt.properties import Properties as PahoProperties
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.connection import Connection
@@ -135,7 +135,7 @@ class Client(Connection):
             self._at_most_once = False
         await self._room.wait()
 
-    def _weigh(self, topic: str, payload: bytes, more: Properties, extra: int) -> tuple[Said | None, int]:
+    def _weigh(self, topic: str, payload: bytes, more: Properties, extra: int) -> tuple[PahoProperties | None, int]:
         """Properties in paho's words, and the bytes of the packet."""
         said, length = said_properties(more) if self._five else (None, 0)
         body = 2 + topic_bytes(topic) + extra + length + len(payload)

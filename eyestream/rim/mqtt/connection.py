@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
 from paho.mqtt.client import ConnectFlags, DisconnectFlags
-from paho.mqtt.properties import Properties as Said
+from paho.mqtt.properties import Properties as PahoProperties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.errors import LinkError
@@ -152,7 +152,7 @@ class Connection(asyncio.Protocol):
         except Exception as error:
             raise broken(type(error).__name__) from None
 
-    def _on_connect(self, _: Any, __: Any, flags: ConnectFlags, code: ReasonCode, said: Said | None) -> None:
+    def _on_connect(self, _: Any, __: Any, flags: ConnectFlags, code: ReasonCode, said: PahoProperties | None) -> None:
         """The broker has answered: from now on its limits hold."""
         if self._welcome:
             self._end(broken("a second CONNACK"))
@@ -172,18 +172,20 @@ class Connection(asyncio.Protocol):
             self._welcome = True
             _answer(self._greeting, None)
 
-    def _on_disconnect(self, _: Any, __: Any, flags: DisconnectFlags, code: ReasonCode, said: Said | None) -> None:
+    def _on_disconnect(
+        self, _: Any, __: Any, flags: DisconnectFlags, code: ReasonCode, said: PahoProperties | None
+    ) -> None:
         if flags.is_disconnect_packet_from_server:
             self._end(LinkError(f"the broker ends the link: {reason(code, said, five=self._five)}"))
         elif code.is_failure:
             self._end(broken("a packet is malformed"))
 
-    def _on_subscribe(self, _: Any, __: Any, packet_id: int, codes: list[ReasonCode], said: Said) -> None:
+    def _on_subscribe(self, _: Any, __: Any, packet_id: int, codes: list[ReasonCode], said: PahoProperties) -> None:
         refusals = [reason(code, said, five=self._five) if code.is_failure else None for code in codes]
         if answer := self._granted.get(packet_id):
             _answer(answer, refusals)
 
-    def _on_publish(self, _: Any, __: Any, packet_id: int, code: ReasonCode, said: Said | None) -> None:
+    def _on_publish(self, _: Any, __: Any, packet_id: int, code: ReasonCode, said: PahoProperties | None) -> None:
         message = None if self._at_most_once else self._outgoing.settle(packet_id)
         if message is None:
             return

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from paho.mqtt.enums import MQTTErrorCode
-from paho.mqtt.properties import Properties as Said
+from paho.mqtt.properties import Properties as PahoProperties
 
 from eyestream.rim.mqtt.carrier import Paho
 
@@ -25,7 +25,7 @@ class Waiting(NamedTuple):
     topic: str
     payload: bytes
     retain: bool
-    said: Said | None
+    said: PahoProperties | None
     acknowledged: Callable[[], None]
     refused: Callable[[str], None]
 

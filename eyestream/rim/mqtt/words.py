@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties as Said
+from paho.mqtt.properties import Properties as PahoProperties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.rim.mqtt.messages import MAX_TEXT_BYTES, NO_PROPERTIES, Limits, Properties, check_text, topic_bytes
@@ -15,16 +15,16 @@ ReasonCode.names[0x95]["Packet too large"].append(PacketTypes.PUBACK)
 paho would take the answer for a malformed packet: the link would be lost over each such message, again and again."""
 
 
-def properties(kind: int, **values: object) -> Said:
+def properties(kind: int, **values: object) -> PahoProperties:
     """Properties of a packet, in paho's words; `kind` is one of its `PacketTypes`."""
-    made = Said(kind)  # type: ignore[no-untyped-call]
+    made = PahoProperties(kind)  # type: ignore[no-untyped-call]
     for name, value in values.items():
         setattr(made, name, value)
     return made
 
 
 @lru_cache(maxsize=256)  # a stream's are the same second after second
-def said_properties(more: Properties) -> tuple[Said | None, int]:
+def said_properties(more: Properties) -> tuple[PahoProperties | None, int]:
     """Properties of a message that we publish, and how many bytes they take; None for none.
 
     Raises
@@ -54,7 +54,7 @@ def said_properties(more: Properties) -> tuple[Said | None, int]:
     return said, len(said.pack())  # type: ignore[no-untyped-call]
 
 
-def heard_limits(said: Said | None) -> Limits:
+def heard_limits(said: PahoProperties | None) -> Limits:
     """What a broker says in its greeting that it takes; in 3.1.1 it says nothing."""
     known = Limits()
     return Limits(
@@ -66,7 +66,7 @@ def heard_limits(said: Said | None) -> Limits:
     )
 
 
-def reason(code: ReasonCode, said: Said | None, *, five: bool) -> str:
+def reason(code: ReasonCode, said: PahoProperties | None, *, five: bool) -> str:
     """What a reason code means, and what the broker says of it in its own words, made printable and short.
 
     3.1.1 has no numbers that an operator could look up, and no words.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from eyestream.cli.left import some
+from eyestream.cli.ledger_words import plural
 from eyestream.core.calibration import Calibration
 from eyestream.core.charge import DELTA_UNITS, EPSILON_UNITS, LEVELS, Ceilings, charge_of, charges_of
 from eyestream.core.mechanism import Mechanism
@@ -89,7 +89,7 @@ def _check_room(
     for left in left_of(odometer, ceilings, charges, today=0):
         if left.chunks < wanted:
             raise ConfigError(
-                f"--lifetime-epsilon {options.lifetime_epsilon:g}: leaves {options.device} {some(left.chunks)}, and "
+                f"--lifetime-epsilon {options.lifetime_epsilon:g}: leaves {options.device} {plural(left.chunks)}, and "
                 f"the recordings have {wanted}; nothing was spent"
             )
 

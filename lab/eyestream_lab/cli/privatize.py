@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.claims.facts import Correlated
-from eyestream.cli.left import some
+from eyestream.cli.ledger_words import plural
 from eyestream.cli.options import (
     RECORDING,
     add_own_options,
@@ -137,7 +137,7 @@ def main(options: argparse.Namespace) -> None:
         return
     with _releases(options, calibration, loaded, first) as releases:
         if replaced := sum(target.exists() for target in targets):
-            print(f"{some(replaced, 'earlier release')} in {options.out} replaced. What was told still counts")
+            print(f"{plural(replaced, 'earlier release')} in {options.out} replaced. What was told still counts")
         try:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.left import some
+from eyestream.cli.ledger_words import plural
 from eyestream.cli.options import own_options
 from eyestream.cli.progress import Progress
 from eyestream.core.calibration import Calibration
@@ -35,7 +35,7 @@ def batch(
     options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path], first: int
 ) -> None:
     """Release them on processes or on a cluster."""
-    from eyestream_lab.recordings.batch import How, privatize_batch  # noqa: PLC0415  for who asks for workers
+    from eyestream_lab.recordings.batch import BatchSettings, privatize_batch  # noqa: PLC0415  for who asks for workers
 
     mechanism, correlated = kept_low(options, calibration, loaded, builder(options, calibration))
     counted = Progress("privatize", len(loaded), "recordings")
@@ -43,7 +43,7 @@ def batch(
         claims = privatize_batch(
             loaded,
             targets,
-            How(
+            BatchSettings(
                 calibration,
                 mechanism.epsilon,
                 _given(options),
@@ -60,6 +60,6 @@ def batch(
         )
     counted.clear()
     for target, claim in zip(targets, claims, strict=True):
-        print(f"{target}: {some(claim['chunks'])}" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
+        print(f"{target}: {plural(claim['chunks'])}" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
     for said in after(loaded, claim_beside(targets[0])):
         print(said)

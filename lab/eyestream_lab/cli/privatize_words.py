@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from eyestream.cli.left import some
+from eyestream.cli.ledger_words import plural
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.rim.files.recordings import Recording
@@ -81,11 +81,11 @@ def line(released: Released, target: Path, *, fades: bool) -> str:
     """What was released of a recording."""
     delta = f", delta {released.delta:g}" if released.delta else ""
     if released.epsilon is None:
-        return f"{target}: {some(released.chunks)}; {released.guarantee.statement}"
-    units = some(released.chunks, released.guarantee.loss.unit)
+        return f"{target}: {plural(released.chunks)}; {released.guarantee.statement}"
+    units = plural(released.chunks, released.guarantee.loss.unit)
     line = f"{target}: {units}, epsilon {released.epsilon:g}{delta} for the recording"
     if fades and released.stretches:
-        told = ", then ".join(f"{one.epsilon:g} for each of {some(one.chunks)}" for one in released.stretches)
+        told = ", then ".join(f"{one.epsilon:g} for each of {plural(one.chunks)}" for one in released.stretches)
         line += f" ({told})"
     if released.recording.others:
         line += f"; left out: {', '.join(released.recording.others)}"

@@ -29,13 +29,13 @@ from eyestream_lab.recordings.released import claim_beside
 from eyestream_lab.workers import workers
 from eyestream_lab.workshop import once, sync, workshop
 
-__all__ = ["How", "privatize_batch"]
+__all__ = ["BatchSettings", "privatize_batch"]
 
 _RECORDING = StreamKey("recording", "features")
 
 
 @dataclass(frozen=True)
-class How:
+class BatchSettings:
     """What all recordings of a batch have in common, for a worker that builds the mechanism again.
 
     Attributes
@@ -71,7 +71,7 @@ class How:
 def privatize_batch(
     loaded: Sequence[Recording],
     targets: Sequence[Path],
-    how: How,
+    how: BatchSettings,
     booking: Booking | None = None,
     *,
     cluster: str | None = None,
@@ -135,7 +135,7 @@ class _Task(NamedTuple):
     name: str
 
 
-def _release(how: How, recording: Recording, task: _Task) -> None:
+def _release(how: BatchSettings, recording: Recording, task: _Task) -> None:
     """One recording and its claim, in a folder of their own."""
 
     def fill(folder: Path) -> None:
@@ -157,7 +157,7 @@ def _release(how: How, recording: Recording, task: _Task) -> None:
     once(task.place, fill)
 
 
-def _mark(loaded: Sequence[Recording], targets: Sequence[Path], how: How) -> str:
+def _mark(loaded: Sequence[Recording], targets: Sequence[Path], how: BatchSettings) -> str:
     """What must be the same for a run to go on."""
     digests = [hashlib.blake2b(one.features.tobytes(), digest_size=16).hexdigest() for one in loaded]
     own = [

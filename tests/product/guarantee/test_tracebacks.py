@@ -1,11 +1,11 @@
-"""An error that nobody foresaw is told without its message, which may hold raw values."""
+"""An error that nobody foresaw is printed without its message, which may hold raw values."""
 
 import subprocess
 import sys
 
 import pytest
 
-from eyestream.cli.log import told
+from eyestream.cli.log import traceback_without_message
 
 SECRET = "63.1415926"
 
@@ -31,7 +31,7 @@ def raised(error: BaseException, cause: BaseException | None = None) -> BaseExce
 
 def test_type_and_place_of_every_error_in_a_chain_and_a_group() -> None:
     inner = raised(ValueError(SECRET), KeyError(SECRET))
-    text = told(raised(ExceptionGroup(SECRET, [inner, raised(OSError(5, SECRET))])))
+    text = traceback_without_message(raised(ExceptionGroup(SECRET, [inner, raised(OSError(5, SECRET))])))
     for name in ("ExceptionGroup", "ValueError", "KeyError", "OSError", "test_tracebacks.py", "in raised"):
         assert name in text
     assert SECRET not in text
@@ -40,7 +40,7 @@ def test_type_and_place_of_every_error_in_a_chain_and_a_group() -> None:
 def test_a_ring_of_errors_is_told_once() -> None:
     first, second = raised(ValueError(SECRET)), raised(KeyError(SECRET))
     first.__context__, second.__context__ = second, first
-    assert told(first).count("Traceback") == 2
+    assert traceback_without_message(first).count("Traceback") == 2
 
 
 @pytest.mark.parametrize(

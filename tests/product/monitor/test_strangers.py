@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from eyestream.cli.devices import _as_json, _as_words
-from eyestream.cli.left import budget_words
+from eyestream.cli.ledger_words import budget_words
 from eyestream.cli.monitor import monitoring
 from eyestream.monitor.frames import MOST_FEATURES
 from eyestream.monitor.watch import Watch

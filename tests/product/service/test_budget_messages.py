@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from eyestream.cli.left import budget_words
+from eyestream.cli.ledger_words import budget_words
 from eyestream.cli.main import main
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.release.stream import Condition
