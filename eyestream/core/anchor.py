@@ -100,6 +100,8 @@ class Anchor:
     chunks : of each session that are withheld and make its baseline; at least one, and at most 256 rows in all.
     shift : (F,) a feature's grid has steps of 2^-shift.
     centre : (F,) grid steps that stand where the baseline was.
+    roots : (F,) features of which the square root is taken first, as counts are, whose spread grows with their level;
+        None: of none.
 
     Raises
     ------
@@ -110,12 +112,15 @@ class Anchor:
     chunks: int
     shift: Integers
     centre: Integers
+    roots: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if self.shift.ndim != 1 or self.shift.shape != self.centre.shape or self.chunks < 1:
             raise CalibrationError("the baseline of the calibration does not fit together")
         if self.shift.dtype != np.int64 or self.centre.dtype != np.int64:
             raise CalibrationError("the baseline of the calibration is not in whole numbers")
+        if self.roots is not None and (self.roots.shape != self.shift.shape or self.roots.dtype != np.bool_):
+            raise CalibrationError("the roots of the calibration's baseline do not fit it")
         if (np.abs(self.shift) > 1000).any() or (np.abs(self.centre) > _LARGEST).any():
             raise CalibrationError("the baseline of the calibration lies outside of its grid")
 
@@ -142,6 +147,15 @@ class Anchor:
         """Its arrays with their names in a calibration."""
         yield "anchor.shift", self.shift
         yield "anchor.centre", self.centre
+        if self.roots is not None:
+            yield "anchor.roots", self.roots
+
+    def rooted(self, chunk: Array) -> Array:
+        """The chunk (F, n) with roots in the place of what they are taken of; below 0 it is 0, and -inf is missing."""
+        if self.roots is None:
+            return chunk
+        values = np.where(np.isfinite(chunk), chunk, np.nan)
+        return np.where(self.roots[:, None], np.sqrt(np.maximum(values, 0.0)), values)
 
     def session(self, before: Any = None) -> "Baseline":
         """A baseline of a session, whatever was before it."""
@@ -164,7 +178,8 @@ class Anchor:
             "the input of every later release of its session, and costs up to the sum over them. A pause, a jump of "
             "row numbers and a restart of the sidecar begin a session too. Rows are left out before its baseline, so "
             "that no gaze event and no second of gaze enters it and a chunk before it. Nothing is claimed of what is "
-            "not constant: how far features move was seen to tell people apart",
+            "not constant: how far features move was seen to tell people apart"
+            + ("" if self.roots is None else ". Of rates of events, constants are added to their square roots"),
             {"baseline_chunks": self.chunks},
         )
 
@@ -187,7 +202,7 @@ class Anchor:
 
 def stored(chunks: Any, arrays: Mapping[str, NDArray[Any]]) -> Anchor:
     """What a calibration has stored under the key of `Anchor.header`, with its arrays."""
-    return Anchor(int(chunks), arrays["anchor.shift"], arrays["anchor.centre"])
+    return Anchor(int(chunks), arrays["anchor.shift"], arrays["anchor.centre"], arrays.get("anchor.roots"))
 
 
 def grid_of(lo: Array, hi: Array) -> Integers:
@@ -225,6 +240,7 @@ class Baseline:
         """One of the session's first chunks (F, n), NaN and infinities are missing; RuntimeError when complete."""
         if self.complete:
             raise RuntimeError("the baseline of this session is complete")
+        chunk = self._anchor.rooted(chunk)
         there = np.isfinite(chunk)
         with np.errstate(all="ignore"):
             steps = np.floor(np.where(there, chunk, 0.0) * self._steps)
@@ -240,7 +256,7 @@ class Baseline:
         Inside the domain these are whole numbers below 2^46, and exact; the clamp behind it ends what lies outside.
         """
         with np.errstate(all="ignore"):  # as in a release: a warning would tell that a raw value is a special one
-            moved = chunk * self._steps
+            moved = self._anchor.rooted(chunk) * self._steps
             np.floor(moved, out=moved)
             moved += self._shift  # never -0.0, so that no sum is: a 0 has one form
             moved *= self._widths

@@ -13,7 +13,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["eliminated", "is_positive", "principal", "product", "quarter_sine", "solved", "total", "transposed"]
+__all__ = [
+    "decay",
+    "eliminated",
+    "is_positive",
+    "principal",
+    "product",
+    "quarter_sine",
+    "solved",
+    "total",
+    "transposed",
+]
 
 Array = NDArray[np.float64]
 
@@ -100,6 +110,18 @@ def quarter_sine(share: Array) -> Array:
         term = term * square / -(i * (i + 1))
         sine = sine + term
     return sine
+
+
+def decay(nats: Array) -> Array:
+    """e^-`nats`, of 0 or more; of more than 64 as of 64."""
+    part = np.minimum(nats, 64.0) / 256
+    term = series = np.ones(np.shape(part))
+    for i in range(1, 12):
+        term = term * part / -i
+        series = series + term
+    for _ in range(8):
+        series = series * series
+    return series
 
 
 def principal(columns: Array, beside: Array) -> tuple[Array, Array]:

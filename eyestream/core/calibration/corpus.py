@@ -88,6 +88,7 @@ class Corpus:
     Attributes
     ----------
     chunks : (N, F, n) imputed as the mechanisms impute.
+    seen : (N, F, n) where values are; elsewhere they are imputed.
     present : (N, F) whether the chunk has any value of the feature.
     person : (N,) index of the person of each chunk.
     index : (N,) index of the chunk in its recording.
@@ -108,6 +109,7 @@ class Corpus:
     hashes: tuple[str, ...]
     fingerprints: NDArray[np.uint64]
     present: NDArray[np.bool_]
+    seen: NDArray[np.bool_]
     front_end: FrontEndMark | None = None
 
     @classmethod
@@ -133,7 +135,8 @@ class Corpus:
         parts = [whole_chunks(r.features, n) for r in recordings]
         if sum(map(len, parts)) == 0:
             raise CalibrationError(f"no recording holds a whole chunk of {n} rows")
-        found: NDArray[np.bool_] = np.asarray(np.isfinite(np.concatenate(parts)).any(axis=2))
+        seen: NDArray[np.bool_] = np.asarray(np.isfinite(np.concatenate(parts)))
+        found: NDArray[np.bool_] = np.asarray(seen.any(axis=2))
         kept: NDArray[np.bool_] = np.asarray(found.any(axis=1))
         person = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[kept]
         if len(kept) and len(np.unique(person)) < np.count_nonzero([len(part) for part in parts]):
@@ -154,6 +157,7 @@ class Corpus:
             hashes=tuple(recording_hash(r.features) for r in recordings),
             fingerprints=np.unique(np.concatenate([row_fingerprints(r.features) for r in recordings])),
             present=found[kept],
+            seen=seen[kept],
             front_end=first.front_end,
         )
 
@@ -192,6 +196,7 @@ class Corpus:
             person=self.person[kept],
             index=self.index[kept] - anchor.chunks,
             present=present[kept],
+            seen=self.seen[kept],
         ), anchor
 
     @property
