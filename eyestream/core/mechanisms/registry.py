@@ -110,8 +110,10 @@ def live(mechanism: Mechanism) -> None:
 DEFAULT = "klt"
 """The mechanism of a configuration and of a command where none is named."""
 
-PRODUCT = {name: f"eyestream.core.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "tile")} | {
-    "task-words": "eyestream.core.mechanisms.words:ENTRY"
+PRODUCT = {
+    name: f"eyestream.core.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "asked", "tile")
+} | {
+    "task-words": "eyestream.core.mechanisms.words:ENTRY",
 }
 """Where the entry of each mechanism of the product is."""
 

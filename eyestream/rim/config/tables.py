@@ -110,12 +110,13 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clip: bool | None = None
     smooth: bool | None = None
     focus: list[str] | None = None
+    features: list[str] | None = None
     options: dict[str, Any] = {}
 
     @property
     def given(self) -> dict[str, object]:
         """The options that are written in the file."""
-        own = {key: getattr(self, key) for key in ("k", "shrink", "clip", "smooth", "focus")}
+        own = {key: getattr(self, key) for key in ("k", "shrink", "clip", "smooth", "focus", "features")}
         return self.options | {key: value for key, value in own.items() if value is not None}
 
 

@@ -28,7 +28,7 @@ _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.Ba
 
 
 def shipped() -> list[str]:
-    """Names of the calibrations of rows that come with the package; those of other input have folders of their own."""
+    """Names of the calibrations of all features that come with the package; others have folders of their own."""
     return sorted(path.stem for path in _SHIPPED.glob("*.npz"))
 
 

@@ -89,7 +89,7 @@ def test_control_a_line_that_asks_is_found(line: str) -> None:
 
 def test_a_mechanism_is_imported_when_it_is_named() -> None:
     program = (
-        "import sys; from eyestream.core.mechanisms.registry import entry_of, names; assert len(names()) == 7;"
+        "import sys; from eyestream.core.mechanisms.registry import entry_of, names; assert len(names()) == 8;"
         "had = lambda: {m.split('.')[3] for m in sys.modules if m.startswith('eyestream.core.mechanisms.')};"
         "assert had() == {'entry', 'registry'}, had(); entry_of('klt'); assert had() == {'entry', 'registry', 'klt'};"
         "assert not [m for m in sys.modules if m.startswith('eyestream_lab') or m.endswith('.calibrate')]"
@@ -102,7 +102,9 @@ def test_a_mechanism_is_imported_when_it_is_named() -> None:
 def test_every_reference_of_an_entry_is_there(name: str) -> None:
     found = references(entry_of(name))
     entry = entry_of(name)
-    of_rows = {"calibrate", "audit"} if entry.labelled else {"calibrate", "correlation", "audit", "law", "study"}
+    of_rows = {"calibrate", "audit"}
+    if entry.mechanism.domain.keeps:
+        of_rows |= {"correlation", "law", "study"}
     assert (of_rows if entry.front_end is None else {"front_end", "audit"}) <= set(found)
     for place in found.values():
         assert referred(place) is not None
@@ -147,7 +149,7 @@ CLASS = PublishedClass("c", 10.0, 10.0, 3.0, "made by hand")
     ],
 )
 def test_an_unknown_mechanism_is_refused(ask: Callable[[], Any]) -> None:
-    with pytest.raises(CalibrationError, match="there is no mechanism 'nobody'; there are lpa, cfpa, dcfpa, klt, tile"):
+    with pytest.raises(CalibrationError, match="there is no mechanism 'nobody'; there are lpa, cfpa, dcfpa, klt"):
         ask()
 
 

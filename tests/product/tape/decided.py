@@ -57,6 +57,7 @@ def _every() -> Iterator[tuple[str, float, dict[str, Any]]]:
             yield from ((name, 4.8, own) for own in ({}, {"smooth": True}))
             yield name, 48.0, {"shrink": True}
     yield "everyday-klt-anchored-64", 9.6, {"focus": ["blink_rate"]}
+    yield "everyday-asked-64", 4.8, {"features": ["blink_rate", "mean_mean_diameter"]}
 
 
 def _said(options: dict[str, Any]) -> str:
@@ -119,7 +120,9 @@ def _words(mechanism: Mechanism) -> list[Any]:
         session.anchor(chunks[0])
     with mock.patch.object(Step, "value", word), mock.patch.object(AdditiveStep, "noisy", integers):
         for turn in range(_TURNS):
-            session.release(chunks[turn % len(chunks)])
+            released = session.release(chunks[turn % len(chunks)])
+            if not mechanism.domain.keeps:
+                noted.append(_digest(released))
     assert noted
     return noted
 

@@ -1,0 +1,222 @@
+"""Asked features: one to three features that an application names, and the whole epsilon of a chunk spent on them.
+
+**Neighbours**: two sessions that differ in one chunk after its baseline, in any way (replace-one), all features of a
+row together. **Unit**: one chunk of one device. Which features are asked for is public, and fixed before a session.
+
+A chunk becomes one change for each asked feature: rows less the baseline (`eyestream.core.anchor`; rates of events
+as square roots), held to a public clip, their mean. The clip stands behind the baseline, so a constant still cancels.
+A chunk without a value, also for want of a baseline, counts as the change that is expected: every chunk has a word.
+
+A hidden Markov chain of each feature says, from *released* words, how its change is spread (`asked.chain`). Public
+borders cut that into 2^b cells, and the numbers of the d cells are the chunk's word w, one of K = 2^(b d). The word
+meets k-ary randomised response once, with the whole epsilon of the chunk (`eyestream.core.noise.response`).
+
+**Loss.** Let h be the words that the session has released. Borders are a function g(h) of them and of public figures,
+so w = f(chunk, g(h)). For any chunks x, x' and any word o, P(o | x, h) <= e^epsilon P(o | x', h): the response holds
+that of any two words, whatever f is. What is released is a function of (h, o) alone: post-processing. Losses of chunks
+add up, and a row of the baseline, which enters each f, costs the sum over the session. No floating-point number is in
+this: f and g may be any functions.
+
+**Use.** A released value is the mean of the chain's belief after the word, the change since the baseline in the
+feature's unit: the estimate of least mean square error, if the chain is right. A rate's change is read as if its first
+minute had been the corpus' mean.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import ClassVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from eyestream.core.calibration import Calibration
+from eyestream.core.frame import Frame, Page
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms.asked.chain import GRID, MOST, Chains, readings_of, words_of
+from eyestream.core.mechanisms.asked.tables import AskedTables
+from eyestream.core.noise import Noise
+from eyestream.core.noise.response import ResponseLaw
+from eyestream.core.portable import total, transposed
+from eyestream.core.protection import Fact, Protection
+from eyestream.core.release_type import InputDomain, OutputSchema, Summaries
+from eyestream.errors import CalibrationError, ConfigError, meant
+
+__all__ = ["Asked", "AskedOptions"]
+
+Array = NDArray[np.float64]
+
+_MOST_FEATURES = 3
+_MOST_BITS = 5
+_LN2 = 0.6931471805599453
+
+
+class AskedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of asked features.
+
+    Attributes
+    ----------
+    features
+        Names of the one to three features that are released; public.
+    """
+
+    features: list[str] | None = None
+
+
+class _Page(Page):
+    """Takes chunks in as they are, but for the clip: a mean needs no imputation."""
+
+    def __init__(self, frame: Frame, shape: tuple[int, int]) -> None:
+        super().__init__(frame, shape)
+        self._bounds = frame.range
+
+    def admit(self, chunk: Array) -> Array:
+        """(d, n) the asked features of a chunk (F, n), inside the clip; NaN where missing."""
+        rows = chunk.take(self._active, axis=0)
+        held: Array = np.clip(np.where(np.isfinite(rows), rows, np.nan), *self._bounds)
+        return held
+
+
+class _Core:
+    """A core for `eyestream.core.mechanism`, and its own step: it needs no arrays to work."""
+
+    k, delta = (), Fraction(0)
+
+    def __init__(self, frame: Frame, tables: AskedTables) -> None:
+        bits = _bits(frame.epsilon, len(frame.active))
+        self.law = ResponseLaw([bits] * len(frame.active), frame.epsilon)
+        self.gain = self.law.gain
+        self.chains = Chains(tables, frame.active, 2**bits, self.law.replace)
+        self.start = self.chains.start
+        of, step_s = frame.calibration, frame.n / frame.calibration.rate_hz
+        names, units = (tuple(every[feature] for feature in frame.active) for every in (of.names, of.units))
+        self.schema = OutputSchema(names, units, (len(names), 1), step_s)
+        self._unit = tables.unit[frame.active]
+        self._values = transposed(tables.changes(np.repeat(GRID[:, None], frame.features, axis=1)))[frame.active]
+        self.noise_sd: Array = np.sqrt(self.chains.expected(self._values) + tables.residual[frame.active])
+
+    def step(self) -> "_Core":
+        return self
+
+    def changes(self, clipped: Array, expected: Array) -> Array:
+        """(d,) change of a clipped chunk (d, n), in units; where all of it is missing, what is expected."""
+        there = np.isfinite(clipped)
+        rows = total(np.where(there, clipped, 0.0).T)
+        count = there.sum(axis=1)
+        mean = np.where(count > 0, rows / np.maximum(count, 1) / self._unit, expected)
+        held: Array = np.minimum(np.maximum(mean, -MOST), MOST)
+        return held
+
+    def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array:
+        """As `eyestream.core.mechanism.Step` has it; the state is the belief after the released words."""
+        assert state is not None
+        predicted = self.chains.onward(state) if turn else state
+        borders = self.chains.borders(predicted)
+        word = words_of(self.changes(admitted, readings_of(predicted)), borders)
+        drawn = noise.draw(self.law)
+        released = np.where(drawn[0], drawn[1:], word)  # the only line that raw data and randomness meet in
+        belief = self.chains.told(predicted, borders, released)
+        out[:, 0] = readings_of(belief, self._values)
+        return belief
+
+    def hindsight(self, states: Sequence[Array | None], out: Sequence[Array]) -> None:
+        """Write the chunks of a whole session, each from all of its released words."""
+        later: Array | None = None
+        for state, page in zip(reversed(states), reversed(out), strict=True):
+            assert state is not None
+            later = state if later is None else self.chains.smoothed(state, later)
+            page[:, 0] = readings_of(later, self._values)
+
+
+def _bits(epsilon: float, features: int) -> int:
+    """Bits of each feature's cell: at epsilon 4.8, 8 words of one feature, 4 x 4 of two and 2 x 2 x 2 of three.
+
+    More words say more, and the response keeps them less often: about e^epsilon / 11 of them leave the least error.
+    """
+    return max(1, min(_MOST_BITS, int(0.5 + max(0.0, epsilon / _LN2 - 3.5) / features)))
+
+
+class Asked(Mechanism):
+    """The change of one to three asked features since the session's baseline, one value a chunk.
+
+    Parameters
+    ----------
+    calibration, epsilon, noise
+        As for every mechanism.
+    features
+        Of `AskedOptions`; must be given.
+
+    Raises
+    ------
+    ConfigError
+        when the features are none, too many, unknown, or cannot be measured.
+    CalibrationError
+        when the calibration was made for another mechanism.
+    """
+
+    name = "asked"
+    domain: ClassVar[InputDomain] = Summaries()
+    protection = Protection(
+        law="each chunk is one word out of K, released by k-ary randomised response with the whole epsilon: with a "
+        "probability that epsilon fixes it is replaced by a word drawn uniformly from all K",
+        exact="the probability is an integer multiple of 2^-128, rounded toward more privacy, and K is a power of two: "
+        "the law is exact integers. Floating point decides which word a chunk has and what a word stands for; neither "
+        "is part of the proof, which holds for every word",
+        sampler="nothing is charged for the sampler: what is drawn has the law itself",
+        floating_point="integers",
+        entropy="the operating system's generator, asked directly for each release",
+        attacker="who cannot break the system's generator, with all other computing power",
+        use="how one to three features change through a session. It is not for levels: these are subtracted",
+    )
+
+    def __init__(
+        self,
+        calibration: Calibration,
+        epsilon: float,
+        *,
+        noise: Noise | None = None,
+        features: Sequence[str] | None = None,
+    ) -> None:
+        frame, tables = Frame.of(self.name, calibration, epsilon), calibration.tables
+        if not isinstance(tables, AskedTables) or calibration.anchor is None:
+            raise CalibrationError("a calibration of asked features needs chains and a baseline")
+        asked = _asked(calibration, features or ())
+        frame = Frame(calibration, frame.epsilon, np.array(asked, dtype=np.intp))
+        super().__init__(frame, _Core(frame, tables), noise, {"features": list(features or ())})
+
+    def _page(self) -> Page:
+        return _Page(self.frame, self.schema.shape)
+
+    def facts(self, seconds: float) -> tuple[Fact, ...]:
+        """What a guarantee says of this mechanism alone; its chunks are of so many seconds."""
+        names = self.schema.names
+        words = (
+            f"{', '.join(names)}: the whole epsilon of a chunk is spent on {'them' if len(names) > 1 else 'it'}. No "
+            "other feature is released. Which features are asked for is public: it must be fixed before a session, "
+            "without a look at raw data. What an application asks for can be a trait: how often somebody blinks, and "
+            "how wide pupils are, were seen to tell people apart"
+        )
+        return (Fact("asked features", words, {"features": list(names)}), *super().facts(seconds))
+
+
+def _asked(calibration: Calibration, features: Sequence[str]) -> list[int]:
+    """Indices of the asked features; raises ConfigError."""
+    expected = f"features: expected one to {_MOST_FEATURES} names of features"
+    if not features:
+        raise ConfigError(f'{expected}, as in features = ["blink_rate"]; none is given')
+    if len(features) > _MOST_FEATURES:
+        raise ConfigError(
+            f"{expected}, not {len(features)}: epsilon would be too thin. For all features at once take a calibration "
+            "such as everyday-klt-anchored-64"
+        )
+    for number, name in enumerate(features):
+        if name not in calibration.names:
+            raise ConfigError(f"{expected}, not {name!r}{meant(name, calibration.names)}")
+        if name in features[:number]:
+            raise ConfigError(f"{expected}, each once; {name} is there twice")
+        if calibration.constant[calibration.names.index(name)]:
+            raise ConfigError(
+                f"features: {name} does not vary in the recordings that the calibration was made from, or their "
+                "tracker cannot measure it"
+            )
+    return [calibration.names.index(name) for name in features]
