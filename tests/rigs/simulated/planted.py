@@ -1,0 +1,322 @@
+"""Wrong versions of the product, which the histories must find: a function of it is replaced, and nothing else."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from eyestream.core.accountant import Account
+from eyestream.core.meter import Meter
+from eyestream.core.release.order import ReleaseOrder
+from eyestream.core.release.stream import StreamRelease
+from eyestream.core.reservation import NO_SLOT, Granted
+from eyestream.core.wearers import Wearers
+from eyestream.errors import LedgerError
+from eyestream.rim.ledger import file as file_module
+from eyestream.rim.ledger import guarded as guarded_module
+from eyestream.rim.ledger.file import LedgerFile
+from eyestream.rim.ledger.guarded import GuardedLedger
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.writer import Writer
+from eyestream.rim.sidecar.outbox import Outbox, OutboxEntry
+from eyestream.rim.sidecar.sender import Sender
+from eyestream.rim.sidecar.spending import Spending
+from eyestream.wire.messages import PrivateChunk, decode_private, encode_private
+
+__all__ = ["PLANTED"]
+
+Patches = list[tuple[Any, str, Any]]
+
+PLANTED: dict[str, tuple[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {}
+"""By name: which part of the world must find it, and what plants it."""
+
+
+def _in(part: str) -> Callable[[Callable[[], Patches]], Callable[[], Patches]]:
+    def add(make: Callable[[], Patches]) -> Callable[[], Patches]:
+        @contextlib.contextmanager
+        def plant() -> Iterator[None]:
+            with contextlib.ExitStack() as stack:
+                for home, name, wrong in make():
+                    stack.enter_context(mock.patch.object(home, name, wrong))
+                yield
+
+        PLANTED[make.__name__] = part, plant
+        return make
+
+    return add
+
+
+def _nothing(*given: object, **named: object) -> None:
+    pass
+
+
+@_in("inside")
+def fresh_noise_at_replay() -> Patches:
+    """Rows that an earlier life reserved are released again."""
+    real = Account.obstacle
+
+    def obstacle(self: Account, *given: Any) -> Any:
+        found = real(self, *given)
+        return None if found == "rows" else found
+
+    return [(Account, "obstacle", obstacle), (Account, "mark", _nothing)]
+
+
+@_in("inside")
+def publish_before_reserve() -> Patches:
+    """A chunk that is due does not wait for the answer of the ledger."""
+    real = ReleaseOrder._settle
+
+    def settle(self: ReleaseOrder) -> Any:
+        for chunk in self._due:
+            self._answers.setdefault(chunk.span, Granted(self._request(chunk.span)))
+        return real(self)
+
+    return [(ReleaseOrder, "_settle", settle)]
+
+
+@_in("inside")
+def ceiling_read_before_a_grant_is_written() -> Patches:
+    """All requests of a batch are weighed by the sums from before it."""
+    reserve, obstacle = Ledger.reserve, Account.obstacle
+    before: dict[int, Account] = {}
+
+    def batch(self: Ledger, *given: Any) -> Any:
+        before.clear()
+        before.update({id(one): Account.restored(one.state()) for one in self._book.accounts.values()})
+        return reserve(self, *given)
+
+    def weigh(self: Account, *given: Any) -> Any:
+        found = obstacle(self, *given)
+        return found if found in NO_SLOT or id(self) not in before else obstacle(before[id(self)], *given)
+
+    return [(Ledger, "reserve", batch), (Account, "obstacle", weigh)]
+
+
+@_in("inside")
+def day_is_the_latest_that_was_shown() -> Patches:
+    def day_of(self: Ledger, today: int) -> int:
+        self._book.days.pass_over(max(today, self._book.days.latest))
+        return self._book.days.last
+
+    return [(Ledger, "_day_of", day_of)]
+
+
+@_in("inside")
+def granted_before_the_disk() -> Patches:
+    def sync(self: Writer) -> None:
+        self._unsynced = 0
+
+    return [(Writer, "sync", sync)]
+
+
+@_in("inside")
+def failed_sync_is_taken_for_one() -> Patches:
+    def sync(self: Writer) -> None:
+        with contextlib.suppress(OSError):
+            self._file.sync()
+        self._unsynced = 0
+
+    return [(Writer, "sync", sync)]
+
+
+@_in("inside")
+def baseline_is_used_twice() -> Patches:
+    """Another session goes on with the baseline of the one before."""
+    real = StreamRelease._begin_if_first
+
+    def begin(self: StreamRelease, span: Any) -> None:
+        if span.index == 0 and self._session is not None and self._mechanism.baseline_chunks:
+            self._private_session = self._new_session()
+        else:
+            real(self, span)
+
+    return [(StreamRelease, "_begin_if_first", begin)]
+
+
+@_in("inside")
+def history_of_another_wearer() -> Patches:
+    real = StreamRelease._remembered
+    return [(StreamRelease, "_remembered", lambda self, wearer, before: real(self, 0, self._last.get(0)))]
+
+
+@_in("inside")
+def torn_end_is_taken_for_unsent() -> Patches:
+    real = Ledger.__init__
+
+    def begin(self: Ledger, path: Any, **given: Any) -> None:
+        real(self, path, **given | {"suffices": lambda book: True})
+
+    return [(Ledger, "__init__", begin)]
+
+
+@_in("inside")
+def session_number_is_not_new() -> Patches:
+    real = StreamRelease._open
+
+    def begin(self: StreamRelease, wearer: int) -> Any:
+        session = real(self, wearer)
+        self._private_session = 7
+        return session
+
+    return [(StreamRelease, "_open", begin)]
+
+
+@_in("inside")
+def ceiling_is_passed_by_one() -> Patches:
+    real = Meter.obstacle
+
+    def obstacle(self: Meter, ceilings: Any, charge: Any, *given: Any) -> Any:
+        more = {name: old + charge.epsilon for name in ("session", "lifetime") if (old := getattr(ceilings, name))}
+        return real(self, dataclasses.replace(ceilings, **more), charge, *given)
+
+    return [(Meter, "obstacle", obstacle)]
+
+
+@_in("inside")
+def wearers_have_no_ceiling() -> Patches:
+    return [(Wearers, "forbid", lambda *given: False)]
+
+
+@_in("inside")
+def rewriting_forgets_the_day() -> Patches:
+    real = Meter.state
+    return [(Meter, "state", lambda self: real(self)._replace(day_epsilon=0))]
+
+
+@_in("inside")
+def names_are_not_durable() -> Patches:
+    return [(file_module, "_sync_directory", _nothing)]
+
+
+@_in("inside")
+def new_file_is_not_durable() -> Patches:
+    return [(file_module, "_sync_whole", _nothing)]
+
+
+@_in("inside")
+def memory_of_the_system_is_trusted() -> Patches:
+    """As it was before this tool found it: what a failed sync has left is read, and not written again."""
+    return [(LedgerFile, "write_again", _nothing)]
+
+
+@_in("inside")
+def name_of_an_opened_file_is_trusted() -> Patches:
+    """As it was before this tool found it: a file that was renamed and no more is written into."""
+    begin, real, opening = LedgerFile.__init__, file_module._sync_directory, [False]
+
+    def opened(self: LedgerFile, path: Any) -> None:
+        opening[0] = True
+        try:
+            begin(self, path)
+        finally:
+            opening[0] = False
+
+    def sync(path: Any) -> None:
+        if not opening[0]:
+            real(path)
+
+    return [(LedgerFile, "__init__", opened), (file_module, "_sync_directory", sync)]
+
+
+@_in("inside")
+def second_place_hears_nothing() -> Patches:
+    return [(GuardedLedger, "reserve", lambda self, requests, day: self._ledger.reserve(requests, day))]
+
+
+@_in("inside")
+def lifetime_does_not_fade() -> Patches:
+    """A later level is charged, and the first one released."""
+    return [(StreamRelease, "_on_level", lambda self, granted, session: session)]
+
+
+@_in("inside")
+def raw_where_a_mechanism_fails() -> Patches:
+    real = StreamRelease._payload
+
+    def payload(self: StreamRelease, session: Any, chunk: Any) -> bytes:
+        try:
+            return real(self, session, chunk)
+        except ArithmeticError:
+            values = np.asarray(chunk.values, np.float32)
+            return encode_private(PrivateChunk(self._private_session, chunk.index, chunk.t0, 0.5, values, 0.5, 0.0))
+
+    return [(StreamRelease, "_payload", payload)]
+
+
+@_in("whole")
+def second_place_is_written_by_two() -> Patches:
+    """Whoever has it open writes into it, whoever wrote since."""
+    return [(LedgerFile, "is_there", lambda self, size: True)]
+
+
+@_in("whole")
+def copy_that_was_overtaken_goes_on() -> Patches:
+    """Lengths are compared, and no tokens."""
+    return [(guarded_module, "refuse_overtaken", _nothing)]
+
+
+@_in("whole")
+def granted_before_the_thread_has_asked() -> Patches:
+    real = Spending.reserve
+
+    async def reserve(self: Spending, requests: Any, day: int) -> Any:
+        asking = asyncio.get_running_loop().create_task(real(self, requests, day))
+        asking.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return [Granted(request) for request in requests]
+
+    return [(Spending, "reserve", reserve)]
+
+
+@_in("whole")
+def fresh_noise_on_the_next_link() -> Patches:
+    """What was under way when a link was lost is drawn again for the next one."""
+    real = Outbox.recall
+
+    def recall(self: Outbox) -> None:
+        real(self)
+        for place, entry in enumerate(self._waiting):
+            said = decode_private(entry.payload)
+            values = np.array(said.values)
+            values[1] += 1 << 20
+            payload = encode_private(dataclasses.replace(said, values=values))
+            self._waiting[place] = dataclasses.replace(entry, payload=payload)
+
+    return [(Outbox, "recall", recall)]
+
+
+@_in("whole")
+def newest_first() -> Patches:
+    def put(self: Outbox, topic: str, payload: bytes, now: float) -> None:
+        self._waiting.appendleft(OutboxEntry(topic, payload, now + self._lifetime_s))
+
+    return [(Outbox, "put", put)]
+
+
+@_in("whole")
+def goodbye_is_not_said() -> Patches:
+    real = Sender.leave
+    return [(Sender, "leave", lambda self, goodbye: real(self, []))]
+
+
+@_in("whole")
+def budget_is_of_the_start() -> Patches:
+    """What is said to be left is what was left when the sidecar began."""
+    return [(Spending, "spent", lambda self, device: self._ledger.odometer("nobody"))]
+
+
+@_in("whole")
+def ledger_that_failed_is_ignored() -> Patches:
+    real = Ledger.reserve
+
+    def reserve(self: Ledger, requests: Any, day: int) -> Any:
+        try:
+            return real(self, requests, day)
+        except LedgerError:
+            return [Granted(request) for request in requests]
+
+    return [(Ledger, "reserve", reserve)]

@@ -1,0 +1,242 @@
+"""A whole sidecar with its asyncio layer, two brokers, trackers and applications, in virtual time."""
+
+import asyncio
+import contextlib
+import contextvars
+import random
+from types import SimpleNamespace
+from typing import Any
+
+from eyestream.core.charge import charges_of
+from eyestream.errors import EyestreamError
+from eyestream.rim.config import BrokerSettings
+from eyestream.rim.ledger.guarded import guarded
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.streams import StreamKey
+from eyestream.wire.messages import decode_budget, decode_status
+from eyestream.wire.topics import parse_topic, raw_topic, sidecar_status_topic
+from tests.rigs.simulated.disk import Place
+from tests.rigs.simulated.history import COST
+from tests.rigs.simulated.inside import SECOND, Inside, Noted
+from tests.rigs.simulated.network import PROCESS, Broker, Process, VirtualLoop
+
+__all__ = ["Whole"]
+
+
+class _Running:
+    """A sidecar's process; raises what keeps it from starting."""
+
+    def __init__(self, world: "Whole", folder: str) -> None:
+        self.world, self.folder, self.stack = world, folder, contextlib.ExitStack()
+        self.process, self.stop = Process(self.killed), asyncio.Event()
+        world.disks.owner = self
+        path: Any = Place(f"{folder}/ledger")
+        try:
+            self.ledger: Any = self.stack.enter_context(
+                Ledger(path, ceilings=world.ceilings, passed=lambda: world.now + world.slept)
+            )
+            own: Any = self.ledger
+            if world.guarded:
+                own = self.stack.enter_context(guarded(self.ledger, path, SECOND))
+            self.sidecar = Sidecar(
+                world.plan,
+                Noted(own, world),
+                today=lambda: world.today,
+                ledger_id=self.ledger.header.ledger_id,
+                former_ledgers=self.ledger.former_ledgers,
+            )
+        except BaseException:
+            self.stack.close()
+            world.disks.end(self)
+            raise
+        self.pipeline = self.sidecar.pipeline
+        self.sidecar._moments._sleep = world.loop.advance
+        context = contextvars.copy_context()
+        context.run(PROCESS.set, self.process)
+        self.task = world.loop.create_task(self.sidecar.run(self.stop), context=context)
+        self.task.add_done_callback(self.over)
+
+    def killed(self) -> None:
+        """The process ends at an effect, or from outside: nothing of it does anything any more."""
+        self.process.alive = False
+        self.world.disks.left = None
+        for link in self.process.links:
+            if not link.gone:
+                link.cut()
+        self.task.cancel()
+
+    def over(self, task: "asyncio.Task[None]") -> None:
+        """Its files are closed."""
+        self.process.alive = False
+        self.stack.close()
+        self.world.disks.end(self)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.world.story.append(f"    {self.folder} ends: {str(error)[-90:]}")
+            if not isinstance(error, EyestreamError):
+                self.world.judge.fault(f"the sidecar ends with {error!r}")
+
+
+class Whole(Inside):
+    """Sidecars at work, perhaps on copies of one ledger at once."""
+
+    kinds = (*Inside.kinds, "cuts", "silence", "brokers", "slow", "doubles", "deaf", "unlocked")
+    lengths, threads = (15, 55), True
+
+    def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
+        self.loop, self.ever = VirtualLoop(random.Random(f"loop {seed}")), list[_Running]()
+        super().__init__(seed, events, without)
+        self.raw, self.private = Broker(self.loop, self.luck), Broker(self.loop, self.luck)
+        self.loop.ports = {"/raw": self.raw, "/private": self.private}
+        for broker in (self.raw, self.private):
+            broker.slow_s = 0.5 if "slow" in self.on else 0.01
+            broker.doubles = 0.2 if "doubles" in self.on else 0.0
+            broker.deaf = 0.2 if "deaf" in self.on else 0.0
+        self.private.hears = self.hear
+        self.disks.of("/place").locks = "unlocked" not in self.on
+        self.plan: Any = self._plan()
+
+    def _plan(self) -> Any:
+        devices = sorted({one.id for one in self.settings})
+        streams = {one.stream: SimpleNamespace(name=one.stream, mechanism=self.mechanism) for one in self.settings}
+        for stream in streams.values():
+            stream.charges = charges_of(self.mechanism, self.ceilings.levels)
+        settings = SimpleNamespace(
+            sidecar=SimpleNamespace(name="sidecar"),
+            limits=SimpleNamespace(released_chunks=64, deadline_s=60.0, raw_messages=64),
+            budget=SimpleNamespace(levels=self.ceilings.levels),
+            device=[SimpleNamespace(id=device) for device in devices],
+            raw_broker=BrokerSettings("unix:///raw", version="5"),
+            private=BrokerSettings("unix:///private", version="5"),
+        )
+        return SimpleNamespace(
+            settings=settings,
+            ceilings=self.ceilings,
+            streams=streams,
+            metas={},
+            served={one.key: (one, streams[one.stream]) for one in self.settings},
+            streams_of=lambda device: [streams[one.stream] for one in self.settings if one.id == device.id],
+        )
+
+    @property  # type: ignore[override]
+    def now(self) -> float:
+        return self.loop.time()
+
+    @now.setter
+    def now(self, at: float) -> None:
+        """Let the world go on until then."""
+        if at > self.loop.time():
+            self.loop.run_until_complete(asyncio.sleep(at - self.loop.time()))
+
+    def hear(self, topic: str, payload: bytes, process: Process | None) -> None:
+        """An application that keeps everything."""
+        known = parse_topic(topic) if "/sidecar/" not in topic else None
+        self.judge.weigh_bytes(topic, payload)
+        if known is None or process is None:
+            return
+        key = StreamKey(known.device, known.stream)
+        if known.leaf == "private":
+            self.serving = next(one.folder for one in self.ever if one.process is process)
+            self.judge.hear(key, payload)
+        elif known.leaf == "budget":
+            left, lifetime = decode_budget(payload), self.ceilings.lifetime
+            told = left.ceiling == "lifetime" and lifetime is not None and self.ceilings.levels == 1
+            if told and left.chunks * COST + self.judge.spent(key.device) > (lifetime or 0):
+                self.judge.fault(f"{key}: {left.chunks} chunks are said to be left, which is too many")
+
+    def start(self, folder: str) -> None:
+        running = _Running(self, folder)
+        self.ever.append(running)
+        self.judge.weigh_marks(running.ledger.mark)
+
+    def take(self, key: StreamKey | None = None, payload: bytes = b"") -> None:
+        if key is not None:
+            self.raw.say(raw_topic(*key), payload)
+        self.now += 0.05 + self.loop.disk_s
+
+    @property  # type: ignore[override]
+    def life(self) -> Any:
+        """Who was started last of those that are at work."""
+        return next((one for one in reversed(self.ever) if one.process.alive), None)
+
+    @life.setter
+    def life(self, life: object) -> None:
+        assert life is None
+
+    def act(self, luck: random.Random) -> str:
+        if luck.random() < 0.25 and (said := self._network(luck)):
+            return said
+        if self.life is not None and "copies" in self.on and luck.random() < 0.12:
+            folder = luck.choice(self.folders)
+            return self.guard(luck, f"{folder} starts beside", lambda: self.start(folder))
+        return super().act(luck)
+
+    def _network(self, luck: random.Random) -> str:
+        """Something that networks and brokers do."""
+        broker = luck.choice([self.raw, self.private])
+        kind = luck.choice(["cuts", "silence", "brokers"])
+        links = list(broker.links)
+        if kind not in self.on:
+            return ""
+        if kind == "brokers":
+            broker.stop(forget=luck.random() < 0.3)
+            self.loop.call_later(luck.choice([0.1, 3.0, 30.0]), setattr, broker, "away", False)
+            return "a broker starts again"
+        if not links:
+            return ""
+        link = luck.choice(links)
+        if kind == "cuts":
+            link.cut()
+            return "a link is cut"
+        link.silent = True
+        return "a link is silent"
+
+    def end(self, luck: random.Random | None = None, *, stop: bool = False) -> str:
+        alive = [one for one in self.ever if one.process.alive]
+        for one in alive if luck is None else alive[:1]:
+            self.judge.weigh_disk()
+            if stop:
+                one.stop.set()
+                self.now += 4.0
+            if one.process.alive:
+                one.killed()
+        self.loop.run_until_complete(asyncio.sleep(0))
+        self.disks.end(None)
+        if luck is not None and "power" in self.on and luck.random() < 0.5:
+            for one in [one for one in self.ever if one.process.alive]:
+                one.killed()
+            self.loop.run_until_complete(asyncio.sleep(0))
+            for disk in self.disks.disks.values():
+                disk.lose_power(luck)
+            return "the power is lost"
+        return "stopped" if stop else "killed"
+
+    def heal(self) -> None:
+        for broker in (self.raw, self.private):
+            broker.away, broker.slow_s, broker.doubles, broker.deaf = False, 0.01, 0.0, 0.0
+            for link in list(broker.links):
+                link.cut()
+        self.now += 1.0
+
+    def finish(self) -> None:
+        super().finish()
+        life = self.life
+        if life is None:
+            return
+        life.stop.set()
+        self.now += 10.0
+        counters, outbox = life.pipeline.counters, life.sidecar.outbox
+        settled = counters.released + counters.withheld.total() + counters.dropped.total()
+        if life.process.alive or counters.due != settled or outbox.delivered != counters.released:
+            self.judge.fault(f"at the end {counters}, {outbox.delivered} delivered")
+        said = decode_status(self.private.retained[sidecar_status_topic("sidecar")])
+        if (said.state, said.reason) != ("offline", "stopped"):
+            self.judge.fault(f"at the end the sidecar is said to be {said.state}: {said.reason}")
+        for name, inode in self.disks.of("/host").names.items():
+            self.judge.weigh_bytes(name, inode.data)
+
+    def close(self) -> None:
+        self.end()
+        self.now += 5.0
+        self.judge.faults += self.loop.faults[:1]
+        self.loop.close()
