@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from eyestream.core.meter import Odometer
 from eyestream.core.reservation import Granted, Request, RowMark, Withheld
 from eyestream.errors import EyestreamError
-from eyestream.rim.ledger.checksum import RECORD_BYTES, read_header
 from eyestream.rim.ledger.guarded import accept, guarded
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.ledger.records import RECORD_BYTES, read_header
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.rim.sidecar.spending import SpendingLedger
 from eyestream.streams import StreamKey

@@ -33,7 +33,7 @@ class VirtualLoop(base_events.BaseEventLoop):
 
     def __init__(self, luck: random.Random) -> None:
         super().__init__()
-        self._selector = self  # type: ignore[assignment]
+        self._selector = self
         self._now, self._luck = 1000.0, luck
         self.ports: dict[str, Broker] = {}
         self.disk_s = luck.choice([0.0, 0.001, 0.001, 0.3])
@@ -222,8 +222,9 @@ class Broker:
             if len(link.held) < start + size:
                 return
             head, body, link.held = link.held[0], link.held[start : start + size], link.held[start + size :]
-            kind = {1: self._connect, 3: self._publish, 8: self._subscribe, 12: self._ping, 14: self._leave}
-            kind.get(head >> 4, lambda link, head, body: None)(link, head, body)
+            kinds = {1: self._connect, 3: self._publish, 8: self._subscribe, 12: self._ping, 14: self._leave}
+            if (take := kinds.get(head >> 4)) is not None:  # what is acknowledged to us is no news
+                take(link, head, body)
 
     def _connect(self, link: Link, _: int, body: bytes) -> None:
         flags, (size, at) = body[7], _number(body, 10)

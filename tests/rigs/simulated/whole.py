@@ -118,7 +118,7 @@ class Whole(Inside):
             streams_of=lambda device: [streams[one.stream] for one in self.settings if one.id == device.id],
         )
 
-    @property  # type: ignore[override]
+    @property
     def now(self) -> float:
         return self.loop.time()
 
@@ -154,7 +154,7 @@ class Whole(Inside):
             self.raw.say(raw_topic(*key), payload)
         self.now += 0.05 + self.loop.disk_s
 
-    @property  # type: ignore[override]
+    @property
     def life(self) -> Any:
         """Who was started last of those that are at work."""
         return next((one for one in reversed(self.ever) if one.process.alive), None)
