@@ -49,8 +49,8 @@ class DropOldest(Generic[Item]):
             await self.wait()
         return self._items.popleft()
 
-    def take(self) -> Item | None:
-        """Take the oldest item, or None when there is none."""
+    def pop(self) -> Item | None:
+        """Remove and return the oldest item, or None when there is none."""
         return self._items.popleft() if self._items else None
 
 
@@ -78,7 +78,7 @@ class FairQueue(Generic[Sender, Item]):
 
     @property
     def next_sender(self) -> Sender | None:
-        """Whose item `take` gives; None when nothing waits but items of senders that are paused."""
+        """Whose item `pop` returns; None when nothing waits but items of senders that are paused."""
         return next(iter(self._ready), None)
 
     def holds(self, sender: Sender) -> bool:
@@ -93,8 +93,8 @@ class FairQueue(Generic[Sender, Item]):
         self._held += 1
         return dropped
 
-    def take(self) -> Item:
-        """Take the oldest item of `next_sender`, whose next turn comes last; KeyError: none is ready."""
+    def pop(self) -> Item:
+        """Remove and return the oldest item of `next_sender`, whose next turn comes last; KeyError: none is ready."""
         sender, items = self._ready.popitem(last=False)
         if len(items) > 1:
             self._ready[sender] = items

@@ -94,7 +94,7 @@ class Chunks:
         ...     print(chunks.budget)
         """
         while True:
-            if (chunk := self._arrived.take()) is not None:
+            if (chunk := self._arrived.pop()) is not None:
                 yield chunk
             elif self.exhausted:
                 return
@@ -122,7 +122,7 @@ class Chunks:
         since = clock()
         while True:
             told = self._told
-            if (chunk := self._arrived.take()) is not None:
+            if (chunk := self._arrived.pop()) is not None:
                 if (gap := gap_between(last, chunk)) is not None:
                     yield gap
                 yield chunk
@@ -190,7 +190,7 @@ class Chunks:
         try:
             if message.topic == meta:
                 self.meta = messages.decode_meta(message.payload)
-                while (early := self._early.take()) is not None:
+                while (early := self._early.pop()) is not None:
                     self._accept(*early)
             elif message.topic == status:
                 self.status = messages.decode_status(message.payload)

@@ -136,7 +136,7 @@ class Flood:
         """Let what waits to be read vanish uncounted: a fault."""
         inbox = self.sidecar.worker._inbox
         while inbox:
-            inbox.take()
+            inbox.pop()
 
     def lose_chunk(self) -> None:
         """Let the last released chunk vanish uncounted: a fault."""

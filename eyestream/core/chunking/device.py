@@ -182,7 +182,7 @@ class Device:
             raise PayloadError("shape")
         time = self._clock.read(now)
         self._pass_time()
-        self._take(rows, time)
+        self._put(rows, time)
         if rows.end:
             self._end(rows.session)
         return self._drain() if self.settings.release == "on_row" else []
@@ -214,7 +214,7 @@ class Device:
         self._stop()
         return self._drain()
 
-    def _take(self, message: RawRows, time: float) -> None:
+    def _put(self, message: RawRows, time: float) -> None:
         seq, rows, t, counters = message.seq, message.rows, message.t, self.counters
         counters.rows += len(rows)
         if self._is_over(message.session):

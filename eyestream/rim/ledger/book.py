@@ -1,25 +1,23 @@
 """What a ledger's bytes add up to. Pure: fed with bytes, gives accounts.
 
-Damaged records
----------------
-At the end of the file a record may be damaged: by an append that was broken off, under which nothing was released, or
-later, by the disk or by somebody, and then something may have been. The file cannot tell which. So **each record there
-that cannot be read counts as spent by every device**, as none of its fields can be believed: for each of its streams at
-the largest charge that the stream announced, with every announced session closed, and by every announced wearer
-(`Account.take_unreadable`). One damaged record of any kind and content - a flipped bit, zeros - is covered by this,
-also the newest one that something was released under: announcements are durable before the slots that they are for.
+Theory of operation. A book is read from the beginning of the file to its end, and then grows with every slot that the
+writer takes. Reading goes through these states:
 
-What nobody can notice from the file alone: an older whole copy put back in its place; newest records cut off, at the
-border of a record or with a damaged rest of one, which then counts as one; and, where several of the newest records are
-damaged, what an announcement among them said: a device or a wearer that was new, a session that had just begun, a
-charge higher than any before. The day of a damaged record is not known either: it counts on every
-day of the account that may come again, and on the next one that has a slot. If the host's clock was also set over
-midnight and back, that may be another day.
+========= ============================================= ========================================================
+state     what comes next in the file                   what it does
+========= ============================================= ========================================================
+header    64 bytes                                      its key makes the checksums of this file, of no other one
+snapshot  as many bytes as the header says              accounts, streams, days; damage here refuses the ledger
+whole     a whole record                                the account takes it
+damaged   a record that cannot be read                  it is counted, and nothing is charged yet
+        - then a whole record that allows for it        all so far are charged to every device; a REPAIRED record ends
+                                                        the damage
+        - then a whole record that vouches for it       the ledger is refused (`Tail.admit`)
+        - then the end of the file                      a torn append: charged to every device, or cut off where a
+                                                        second place shows that nothing was released under them
+========= ============================================= ========================================================
 
-**Who knows better.** A second place is told how many chunks the ledger has reserved, before anything is published under
-them. Where the records in front of a damaged end have as many, and every chunk that waits in the outbox, nothing was
-published under the damaged ones. They count for nothing, and the writer cuts them off. Damage in front of a whole
-record always counts. A second place that was itself rolled back knows too little: then a cut may forget what was spent.
+LEDGER.md says why a damaged record costs what it costs, and what nobody can notice from the file alone (section 3).
 """
 
 import dataclasses
@@ -116,7 +114,7 @@ class Book:
 
     def __init__(self, pieces: Iterable[bytes], suffices: "Callable[[Book], bool]" = lambda book: False) -> None:
         source = Source(pieces)
-        self.header: Header = read_header(source.take(64))
+        self.header: Header = read_header(source.read(64))
         self.accounts: dict[str, Account] = {}
         self.streams: dict[StreamKey, LedgerStream] = {}
         self.days = Days(self.header.created // _SECONDS_A_DAY)
@@ -128,7 +126,7 @@ class Book:
         self._name: list[NamePiece] = []
         self.cut = self.unreadable = 0
         if self.header.snapshot_bytes:
-            self._read_snapshot(source.take(self.header.snapshot_bytes))
+            self._read_snapshot(source.read(self.header.snapshot_bytes))
         self._begin_tail()
         damaged = 0
         for record in source.records():
@@ -138,6 +136,8 @@ class Book:
             else:
                 damaged += 1
         self.tail.check_end()
+        # Only damage that reaches the end can be an append under which nothing was published: a whole record after
+        # it was granted, perhaps.
         if damaged and damaged == self.tail.damaged and suffices(self):
             self.cut = damaged
         else:
@@ -247,7 +247,7 @@ class Book:
         elif (known := self._stream_of(int.from_bytes(record[4:8], "little"))) is None:
             self._count_as_spent(1)
         elif kind in {records.RELEASED, records.WITHHELD}:
-            self.take(known, records.slot(record))
+            self.take_slot(known, records.slot(record))
         elif kind == records.ANNOUNCED:
             known.account.announce(known.key.stream, *records.announcement(record))
         elif kind == records.SETTLED:
@@ -263,7 +263,7 @@ class Book:
             raise LedgerError(f"is damaged: a record is of stream {number}, which has no name")
         return None
 
-    def take(self, known: LedgerStream, fields: SlotFields) -> None:
+    def take_slot(self, known: LedgerStream, fields: SlotFields) -> None:
         """Take the slot of a RELEASED or WITHHELD record, as it is written or read."""
         _, _, _, session, first_row, rows, day, wearer, flags, epsilon, delta = fields
         last_row, stream = first_row + rows - 1, known.key.stream
@@ -309,7 +309,7 @@ def read_book(path: Path, pieces: Iterable[bytes], suffices: Callable[[Book], bo
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """No garbage collection inside: of many accounts that are made at once none is garbage, and it takes as long."""
+    """No garbage collection while loading: it finds nothing, and doubles the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,16 +1,6 @@
 """The ledger's file: created once, locked, read, appended to, made durable, replaced. Nothing else touches a disk.
 
-**Replacing.** A rewritten ledger goes into a new file beside the old one, which is locked, made durable, renamed over
-the old one and then made durable in its directory; only after that is anything appended to it. Whatever the power
-leaves is either the old file or the new one, whole: what lies beside without having been renamed is removed by the next
-writer.
-
-**Lock.** It is on the file, not on its name. Whoever waited for the old file's lock looks whether the name still leads
-to it.
-
-**Systems.** Linux has all of it. macOS has no `fdatasync`, and its `fsync` leaves data in the disk's own memory, which
-`F_FULLFSYNC` does not (its fsync(2)). Windows has no lock that ends with its process, and replaces no file that is
-open: there a ledger can be made and read, not spent from.
+LEDGER.md says how a file is replaced, what the lock is on, and what each system has (section 2).
 """
 
 import errno
@@ -53,7 +43,7 @@ def create_file(path: Path, data: bytes) -> None:
             _sync_whole(fd)
         finally:
             os.close(fd)
-        _sync_directory(path.parent)
+        _sync_directory(path.parent)  # the file's bytes are durable, and without this its name may be gone
     except OSError as error:
         path.unlink(missing_ok=True)
         raise LedgerError(f"{path}: cannot create the ledger: {error.strerror}") from None
@@ -201,7 +191,7 @@ class LedgerFile:
         self._fd = _open(path, os.O_RDWR | os.O_APPEND)
         try:
             _check_rights(path, self._fd)
-            self._lock(self._fd)
+            self._lock(self._fd)  # first: what another process still appends could not be made durable here
             _sync_whole(self._fd)
             _sync_directory(path.parent)
             self._beside.unlink(missing_ok=True)
@@ -266,7 +256,7 @@ class LedgerFile:
         """
         fd = os.open(self._beside, _NEW_FILE | os.O_APPEND, 0o600)
         try:
-            _hold(fd)
+            _hold(fd)  # before the file has the ledger's name: nobody can open it unlocked by that name
             _write(fd, data)
             _sync_whole(fd)
         except OSError:
@@ -284,6 +274,7 @@ class LedgerFile:
             raise
         os.close(self._fd)
         self._fd = prepared
+        # Only after this may anything be appended: a loss of power could bring the old file's name back.
         _sync_directory(self._path.parent)
 
     def close(self) -> None:

@@ -72,6 +72,8 @@ class GuardedLedger:
     def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         """As `Ledger.reserve`. A second place that cannot be written is a ledger that cannot."""
         answers = self._ledger.reserve(requests, day)
+        # The ledger has them durably, and nothing is released before this returns. A crash here leaves a ledger that is
+        # longer than the second place says. A start accepts that.
         granted = sum(isinstance(one, Granted) and one.spent is not None for one in answers)
         if granted:
             self._released += granted
@@ -133,11 +135,7 @@ class Copy(NamedTuple):
 
     def can_go_on(self, remembered: Remembered) -> bool:
         """Whether a start with it would be accepted."""
-        return remembered.life in self.lives and not self.is_shorter(remembered)
-
-    def is_shorter(self, remembered: Remembered) -> bool:
-        """Whether something was released that it does not have."""
-        return any(has < had for has, had in zip(self.lengths, remembered.lengths, strict=True))
+        return remembered.life in self.lives and not self.lengths.shorter_than(remembered.lengths)
 
 
 def released_in(reading: LedgerReading) -> int:
@@ -181,7 +179,7 @@ def compared(copies: Sequence[Copy], remembered: Remembered | None, accept: str)
 
 
 def _verdict(one: Copy, remembered: Remembered) -> str:
-    if one.is_shorter(remembered):
+    if one.lengths.shorter_than(remembered.lengths):
         return "older than what was released"
     return "can go on" if one.can_go_on(remembered) else "another copy was opened after it; must not go on"
 

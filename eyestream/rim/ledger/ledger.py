@@ -1,32 +1,7 @@
 """The durable ledger: what was spent, and which rows are gone for ever, for all devices of one process.
 
-**Order.** `Ledger.reserve` returns a `Granted` only after `fdatasync`; noise is bound to a chunk, and its release
-published, only under a grant. Reserve when a chunk opens or falls due unopened: the disk is then off the path of the
-release. A block is one chunk, so a crash wastes at most one chunk a stream; what is reserved in one call shares one
-`fdatasync`, up to a page of records.
-
-**Restart.** Every row up to the last reserved one is refused for ever, and its epsilon is spent.
-
-**Failure.** A write or `fdatasync` that fails ends the ledger's life in this process at once: it is never retried, as
-the kernel may have dropped the pages (PostgreSQL's "fsyncgate", 2018). So does an interruption in the middle of a call.
-
-**Withheld slots** are written but not waited for: losing one makes the window move later, never earlier
-(`eyestream.core.accountant`).
-
-**Size.** 64 bytes a chunk, after a snapshot of all accounts. When the records are many, the ledger is rewritten: a new
-snapshot and no records, put into place by one `rename` (`eyestream.rim.ledger.file`). That is done on opening and when
-the records have become too many since; a rewriting that cannot be prepared leaves the ledger as it was, and is said in
-the log.
-
-**Clock.** A day is opened once, and what was spent on it is kept while the host's clock may come back to it
-(`eyestream.core.days`). Days are opened no faster than time passes (`eyestream.rim.ledger.ledger`); what the clock
-calls a further day then counts for the day before. So a clock that is ahead for a moment costs that moment, and whoever
-sets the clock at will gets at most `SPARE_DAYS` ceilings of a day in each life of the ledger, and one for each day that
-passes. What was open when the life began may have something left too. `Ledger.begin_day_at` is the way back for a
-ledger that was used for days with a wrong clock.
-
-**Limits.** What nobody can notice from the file alone is said in `eyestream.rim.ledger.book`. Who can write the ledger
-can reset the budget, and who can read it learns its secret: one that is open to others is not opened.
+`Ledger.reserve` returns a `Granted` only after `fdatasync`. Noise is drawn, and a release published, only under a
+grant. LEDGER.md says what a restart, a failure and a wrong clock do (section 1).
 """
 
 import logging
@@ -213,7 +188,7 @@ class Ledger:
                 answers: list[Granted | Withheld] = []
                 for start in range(0, len(requests), _BATCH):
                     answers += [self._answer(request, day) for request in requests[start : start + _BATCH]]
-                    self._writer.flush()
+                    self._writer.flush()  # durable from here on: only now may an answer be given
                 self._writer.shorten()
                 return answers
 
@@ -267,7 +242,7 @@ class Ledger:
             if not went_to:
                 with self._writing():
                     self._book.mark_exported(device, to)
-                    self._writer.rewrite()
+                    self._writer.rewrite()  # durable before the bytes exist: no two ledgers ever grant the device
             line = self._book.line(device)
             former = (*line.former_ledgers, own)
             other_days = self._book.accounts[device].other_days
@@ -351,7 +326,7 @@ class Ledger:
         if announced is not None:
             writer.announce(known, announced, request.wearer)
         granted = Granted(request, account.level(request, self._ceilings))
-        writer.take(known, request, day, granted.spent if obstacle is None else None)
+        writer.take_slot(known, request, day, granted.spent if obstacle is None else None)
         return granted if obstacle is None else Withheld(request, obstacle)
 
     @contextmanager
@@ -359,6 +334,8 @@ class Ledger:
         """Usable again only when the body ran to its end."""
         if not self._usable or os.getpid() != self._pid:
             raise LedgerError(f"{self._path}: the ledger is closed, or failed before; nothing can be reserved any more")
+        # Set back at the end alone, not in a `finally`: after a failed sync nobody knows what the disk has, and
+        # after an interruption in the middle of a write the book and the file may differ.
         self._usable = False
         try:
             yield

@@ -1,23 +1,6 @@
-"""Checksums that know a record's place, the header of a ledger, and what the checksums say of records in a row. Pure.
+"""The bytes of a ledger but its snapshot: header, records, their checksums, and what damage among them means. Pure.
 
-A record ends with a BLAKE2b of its other fields, keyed by the file, plus its place (counted from 0 after the snapshot)
-times an odd constant, modulo 2^64. So a damaged record differs from one that was written at another place, or into
-another file.
-
-The header, little-endian: magic (8 bytes), version and length of a record (u32), generation (u64: how often the ledger
-was rewritten), seconds since 1970 at which it was made (u64), random id (16 bytes), length of the snapshot after it
-(u64), BLAKE2b of all that (8 bytes).
-
-Of records one after another a `Tail` knows which are whole, which are damaged, and whether an append can have left them
-so. A power cut, a kill or a full disk can break an append off: of the records that were not yet durable, any may then
-be damaged, in any way. Every record says how many records before it might not have been durable when it was written. A
-damaged record that a later one vouches for is no torn append: the ledger is refused. So is one with an undamaged record
-at another place than that where it was written, whole records apart or not: something before it was cut out, put in or
-moved, which no torn append does. What a damaged record counts for is the business of `eyestream.rim.ledger.book`.
-
-Before a writer appends after a torn tail it leaves the damaged bytes where they are, fills them up to whole records
-with zeros and appends a REPAIRED record that covers them; so every later reading meets the same bytes and comes to the
-same sums.
+LEDGER.md has the format (section 2), and what a damaged record counts for (section 3).
 """
 
 import hashlib
@@ -167,7 +150,7 @@ class Source:
         self._pieces = iter(pieces)
         self._held = b""
 
-    def take(self, count: int) -> bytes:
+    def read(self, count: int) -> bytes:
         """The next `count` bytes; fewer where they end."""
         parts, length = [self._held], len(self._held)
         while length < count and (piece := next(self._pieces, None)) is not None:

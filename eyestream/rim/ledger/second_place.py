@@ -55,6 +55,14 @@ class Lengths(NamedTuple):
     ledger: int
     outbox: int
 
+    def shorter_than(self, remembered: "Lengths") -> list[str]:
+        """Names of what is shorter: something was released that these files do not have.
+
+        >>> Lengths(3, 7).shorter_than(Lengths(4, 7))
+        ['ledger']
+        """
+        return [what for what, has, had in zip(self._fields, self, remembered, strict=True) if has < had]
+
 
 class Remembered(NamedTuple):
     """What a second place holds of a ledger."""
@@ -65,19 +73,18 @@ class Remembered(NamedTuple):
 
 
 def check_not_shorter(where: str, now: Lengths, remembered: Lengths) -> None:
-    """Let pass files that are at least as long as what was remembered of them; `where` they are is for the error.
+    """Refuse files that are shorter than what was remembered of them; `where` they are is for the error.
 
     Raises
     ------
     LedgerError
         They are shorter.
     """
-    for what, has, had in zip(Lengths._fields, now, remembered, strict=True):
-        if has < had:
-            raise LedgerError(
-                f"{where}: the {what} is older than what was released: {has} of {had}. It was rolled back, or is a "
-                "copy; put the newest one in its place"
-            )
+    for what in now.shorter_than(remembered):
+        raise LedgerError(
+            f"{where}: the {what} is older than what was released: {getattr(now, what)} of {getattr(remembered, what)}"
+            ". It was rolled back, or is a copy; put the newest one in its place"
+        )
 
 
 _OLD_RECORD = struct.Struct("<16sQQ16s")
@@ -140,6 +147,7 @@ class FilePlace:
         fields = (_name(ledger), *remembered.lengths, bytes.fromhex(remembered.life).rjust(16, b"\0"))
         record = _RECORD.pack(*fields, _digest(fields))
         try:
+            # Where the lock does not hold, two processes may both be here. The length of the file tells who was first.
             if not self._file.is_there(self._bytes):
                 raise LedgerError(f"{self._path}: somebody else has written the second place, or has replaced it")
             if not self._known or self._bytes > _MOST_BYTES:
@@ -207,7 +215,7 @@ def lives_in(path: Path) -> list[str]:
 
 
 def check_not_overtaken(where: str, path: Path, remembered: Remembered) -> None:
-    """Let pass files whose tokens, at `path`, name the one in the second place; `where` they are is for the error.
+    """Refuse files whose tokens, at `path`, do not name that of the second place; `where` they are is for the error.
 
     Raises
     ------

@@ -1,14 +1,6 @@
-"""The snapshot after a ledger's header: all accounts at one moment. Pure.
+"""The snapshot after a ledger's header, and a device on its way to another ledger: lines of JSON, and a digest.
 
-Lines of JSON in UTF-8, so that an auditor can read them without this program; amounts are integers in the units of
-`eyestream.core.charge`, of any size. The first line is the last day up to which the ledger has opened all; where it
-has opened days ahead of that one (`eyestream.core.days`), these follow in one object, with what was spent on days
-that may come again. Each further line is one device: its
-name, its account (`AccountState`, tuples in the order of their fields), what is known of its streams beside their sums,
-and whether it was moved (`eyestream.rim.ledger.snapshot`). The streams are numbered from 0 in the order in which
-the last parts of the lines have them. Newlines fill the text up to whole blocks of 64 bytes; then follows its BLAKE2b
-of 64 bytes, keyed by the file. A snapshot is durable before the file gets its name, so damage in it is never a torn
-append: the ledger is refused.
+LEDGER.md has the format (section 2), and the order in which a device moves (section 4).
 """
 
 import hashlib

@@ -1,7 +1,6 @@
 """What is appended to a ledger's file, in which order, and what is made durable when; and when it is rewritten.
 
-Names and announcements of a batch go before its slots, and are durable before the slots are written: what is damaged
-after that can be counted (`eyestream.rim.ledger.book`). There must be one caller at a time, and none after an OSError.
+There must be one caller at a time, and none after an OSError.
 """
 
 import logging
@@ -90,11 +89,11 @@ class Writer:
     def announce(self, known: LedgerStream, announced: Announcement, wearer: int) -> None:
         """Announce, before the next slots of the stream; what is taken already stays under what ruled it."""
         if known.number in self._taken:
-            self.flush()
+            self.flush()  # else the file would have this announcement before slots that the old one ruled
         self._first.append(records.announced_body(known.number, announced, wearer))
         known.account.announce(known.key.stream, announced, wearer)
 
-    def take(self, known: LedgerStream, request: Request, day: int, charge: Charge | None) -> None:
+    def take_slot(self, known: LedgerStream, request: Request, day: int, charge: Charge | None) -> None:
         """Take one slot, that of a release or, without a charge, another; its record is written by `flush`."""
         fields = SlotFields(
             kind=records.RELEASED if charge else records.WITHHELD,
@@ -109,7 +108,7 @@ class Writer:
             epsilon=charge.epsilon if charge else 0,
             delta=charge.delta if charge else 0,
         )
-        self.book.take(known, fields)
+        self.book.take_slot(known, fields)
         self._slots.append(records.slot_body(fields))
         self._taken.add(known.number)
         self._granted = self._granted or charge is not None
@@ -117,8 +116,11 @@ class Writer:
     def flush(self) -> None:
         """Write what was taken: first what it needs, durably, then the slots, durably when one of them is granted."""
         if self._first:
+            # A damaged slot is charged at what was announced before it. So an announcement is on the disk before any
+            # slot under it is written: a loss of power between the two leaves an announcement without a slot.
             self.append(self._first)
             self.sync()
+        # A loss of power from here on may leave any of these slots, damaged in any way. None of them was granted yet.
         self.append(self._slots)
         if self._granted or self._unsynced > _MOST_WAITING:
             self.sync()
@@ -145,6 +147,7 @@ class Writer:
         """Close a torn tail, which has been counted as spent, so that records can follow it."""
         tail = self.book.tail
         if tail.padding:
+            # The damaged bytes stay: every later reading must meet them, and charge the same for them.
             self._file.append(bytes(tail.padding))
         if tail.damaged:
             self._unsynced = tail.damaged
@@ -163,7 +166,7 @@ class Writer:
             self._too_many = 2 * self.book.tail.records
             _LOG.warning("%s: the ledger cannot be shortened and goes on as it is: %s", self._path, error.strerror)
             return
-        self._file.replace(prepared)
+        self._file.replace(prepared)  # a crash before it leaves the old file, after it the new one, whole
         self.book.continue_after(header)
         self._unsynced = 0
         self._too_many = max(_TOO_MANY_RECORDS, 2 * len(self.book.streams))

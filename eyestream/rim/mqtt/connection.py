@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
         try:
             for number, (packet, cut) in enumerate(self._unread, 1):
                 if packet[0] >> 4 == _PUBLISH and self._welcome:
-                    self._take(read_message(packet, five=self._five, cut=cut))
+                    self._hand_on(read_message(packet, five=self._five, cut=cut))
                 else:
                     self._read(packet)
                 if transport.is_closing():
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
         if transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
             self._end(LinkError("the broker sends and does not read"))
 
-    def _take(self, message: Message) -> None:
+    def _hand_on(self, message: Message) -> None:
         """Hand a message on, then acknowledge it, which a broker waits for that keeps it."""
         self._call(self._deliver, message)
         if message.packet_id and self.reason is None:

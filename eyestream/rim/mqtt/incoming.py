@@ -87,7 +87,7 @@ class _Fields:
         """Whether there is more."""
         return self.at < len(self._data)
 
-    def take(self, size: int) -> bytes:
+    def read(self, size: int) -> bytes:
         """So many bytes."""
         found = self._data[self.at : self.at + size]
         if len(found) < size:
@@ -97,7 +97,7 @@ class _Fields:
 
     def number(self, size: int) -> int:
         """An integer of so many bytes."""
-        return int.from_bytes(self.take(size))
+        return int.from_bytes(self.read(size))
 
     def varying(self) -> int:
         """An integer of one to four bytes."""
@@ -111,7 +111,7 @@ class _Fields:
 
     def binary(self) -> bytes:
         """Bytes, after their number."""
-        return self.take(self.number(2))
+        return self.read(self.number(2))
 
     def text(self) -> str:
         """UTF-8 without U+0000, which the standard forbids, and without U+FEFF, which nobody sees."""

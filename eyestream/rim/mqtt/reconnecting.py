@@ -97,7 +97,7 @@ class ReconnectingLink:
             async with connect(
                 self._endpoint,
                 client_id=self._client_id,
-                deliver=self._take,
+                deliver=self._note_and_deliver,
                 clean_session=self._clean_session,
                 will=self._will,
                 outgoing=self._outgoing,
@@ -117,7 +117,7 @@ class ReconnectingLink:
                 backoff.reset()
         return False
 
-    def _take(self, message: Message) -> None:
+    def _note_and_deliver(self, message: Message) -> None:
         if message.payload is TOO_LARGE:
             self._note_cut(asyncio.get_running_loop().time())
         self._deliver(message)

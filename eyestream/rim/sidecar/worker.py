@@ -123,14 +123,16 @@ class Worker:
             if share is not None:  # what is refused unread takes no time of anybody's
                 share.note(len(message.payload), now)
             rows = dict(message.more.user).get(ROWS)
-            self._take(message.topic, Arrival(message.topic, message.payload, now, rows), share)
+            self._feed_or_queue(message.topic, Arrival(message.topic, message.payload, now, rows), share)
 
     def receive_rows(self, key: StreamKey, rows: RawRows) -> None:
         """From a source in this process, in the event loop."""
         self.received += 1
-        self._take(key, RowArrival(key, rows, asyncio.get_running_loop().time()))
+        self._feed_or_queue(key, RowArrival(key, rows, asyncio.get_running_loop().time()))
 
-    def _take(self, sender: str | StreamKey, arrival: Arrival | RowArrival, share: _Share | None = None) -> None:
+    def _feed_or_queue(
+        self, sender: str | StreamKey, arrival: Arrival | RowArrival, share: _Share | None = None
+    ) -> None:
         """Treat it at once when nothing is before it, of this sender or ready of another one.
 
         In a flood all but one in a turn of the loop queue up. So do all while the ledger is asked: what they complete
@@ -174,7 +176,7 @@ class Worker:
             if sender is None or (sender in senders and clock() >= began + self._slice_s(sender)):
                 return
             senders.add(sender)
-            yield self._inbox.take()
+            yield self._inbox.pop()
 
     def _slice_s(self, sender: str | StreamKey) -> float:
         """For how long of a batch a sender's second and later messages are read."""

@@ -32,13 +32,13 @@ async def test_a_cancelled_consumer_takes_nothing() -> None:
     buffer.put(7)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    assert buffer.take() == 7
-    assert buffer.take() is None
+    assert buffer.pop() == 7
+    assert buffer.pop() is None
 
 
 def taken(queue: FairQueue[str, int]) -> list[tuple[str, int]]:
     """All that is ready, with its sender."""
-    return [(sender, queue.take()) for _ in range(len(queue)) if (sender := queue.next_sender) is not None]
+    return [(sender, queue.pop()) for _ in range(len(queue)) if (sender := queue.next_sender) is not None]
 
 
 def test_each_sender_has_its_turn_and_its_own_order() -> None:
@@ -48,7 +48,7 @@ def test_each_sender_has_its_turn_and_its_own_order() -> None:
     assert taken(queue) == [("a", 1), ("b", 4), ("c", 5), ("a", 2), ("b", 6), ("a", 3)]
     assert (len(queue), queue.dropped, queue.next_sender) == (0, 0, None)
     with pytest.raises(KeyError):
-        queue.take()
+        queue.pop()
 
 
 def test_who_sends_too_many_loses_its_own_oldest_and_nobody_elses() -> None:
@@ -97,7 +97,7 @@ def test_nothing_vanishes_uncounted_whatever_is_done() -> None:
                 paused.remove(sender)
             case 2 if queue.next_sender is not None:
                 whose = queue.next_sender
-                item = queue.take()
+                item = queue.pop()
                 assert whose not in paused
                 assert item > last[whose]  # each sender's in order
                 last[whose], took = item, took + 1

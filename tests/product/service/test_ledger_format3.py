@@ -45,7 +45,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_nobody_is_named_every_byte_is_the_same(tmp_path: Path) -> None:
     write(tmp_path / "ledger", (0,))
     data, again = (FOLDER / "nobody.ledger").read_bytes(), (tmp_path / "ledger").read_bytes()
-    snapshots = [Source([each[64:]]).take(read_header(each[:64]).snapshot_bytes) for each in (data, again)]
+    snapshots = [Source([each[64:]]).read(read_header(each[:64]).snapshot_bytes) for each in (data, again)]
     old, new = (snapshot.split(b"\n") for snapshot in snapshots)
     assert (old[0], new[0]) == (b"20000", b'19675 {"ahead":[20000],"spent":{}}'), "no gap of days was known"
     assert old[1:3] == new[1:3]

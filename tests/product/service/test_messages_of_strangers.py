@@ -148,12 +148,12 @@ async def test_cut_messages_are_counted_and_said_once(
     serve: Callable[..., object] = asyncio.Event().wait
     link = ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=taken.append)
     for number in range(1000):
-        link._take(Message("their words", TOO_LARGE, False, number))
-        link._take(Message("their words", b"good", False))
+        link._note_and_deliver(Message("their words", TOO_LARGE, False, number))
+        link._note_and_deliver(Message("their words", b"good", False))
     assert (link.cut, len(taken)) == (1000, 2000)
     [line] = caplog.messages
     assert line.startswith("private broker: a message of others is left out (1 so far): its MQTT 5 properties or")
     assert "their words" not in caplog.text
     monkeypatch.setattr(reconnecting, "AGAIN_S", 0.0)
-    link._take(Message("their words", TOO_LARGE, False))
+    link._note_and_deliver(Message("their words", TOO_LARGE, False))
     assert "(1001 so far)" in caplog.messages[1]
