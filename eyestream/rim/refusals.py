@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from eyestream.streams import StreamKey
 
-__all__ = ["GAZE_REMEDIES", "REMEDIES", "Refusals"]
+__all__ = ["AGAIN_S", "GAZE_REMEDIES", "REMEDIES", "Refusals"]
 
 _LOG = logging.getLogger("eyestream.tracker")
 

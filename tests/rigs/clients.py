@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from eyestream.rim.config import BrokerSettings
+from eyestream.rim.mqtt.carrier import Outgoing
 from eyestream.rim.mqtt.client import Client
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.greeting import Greeting
 from eyestream.rim.mqtt.messages import Message
-from eyestream.rim.mqtt.outgoing import Outgoing
 
 __all__ = ["WELCOME", "Pipe", "at_a_pipe", "speaking"]
 

@@ -1,29 +1,73 @@
-"""What we say on one MQTT connection: greet, subscribe, publish, leave.
+"""One MQTT connection as a protocol of asyncio, on paho-mqtt: what we say on it, and what is heard.
 
-What it does not do: reconnect (`eyestream.rim.mqtt.reconnecting`), keep anything for later
-(`eyestream.rim.sidecar.outbox`), QoS 2.
+Paho is the codec of all but the messages that come in, and the session where one is continued. asyncio has the socket,
+and this module the time: paho counts in whole seconds. What a connection does not do: reconnect
+(`eyestream.rim.mqtt.reconnecting`), keep anything for later (`eyestream.rim.sidecar.outbox`), QoS 2.
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import cast
+from typing import Any, TypeVar, cast
 
+from paho.mqtt.client import ConnectFlags, DisconnectFlags
 from paho.mqtt.properties import Properties as PahoProperties
+from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.connection import Connection
-from eyestream.rim.mqtt.greeting import disconnect, greet
-from eyestream.rim.mqtt.messages import NO_PROPERTIES, Properties, check_text, topic_bytes
-from eyestream.rim.mqtt.outgoing import Waiting
-from eyestream.rim.mqtt.words import said_properties
+from eyestream.rim.mqtt.carrier import Carrier, Frames, Waiting, broken
+from eyestream.rim.mqtt.endpoint import tls_fault
+from eyestream.rim.mqtt.greeting import (
+    OTHER_VERSION,
+    Greeting,
+    HungUpError,
+    OtherVersionError,
+    disconnect,
+    greet,
+    heard_limits,
+    judge,
+    reason,
+    said_properties,
+)
+from eyestream.rim.mqtt.incoming import read_message
+from eyestream.rim.mqtt.messages import NO_PROPERTIES, Limits, Message, Properties, check_text, topic_bytes
 
-__all__ = ["FIVE", "THREE", "Client", "groups"]
+__all__ = [
+    "FIVE",
+    "THREE",
+    "Client",
+    "groups",
+]
+
+MAX_UNREAD_BYTES = 1 << 20
+"""Acknowledgements that wait for a peer which sends and does not read; with more the link is given up."""
+
+MAX_OWED_PERIODS = 6
+"""Halves of the keep-alive, one minute in all, for which a broker that is there may owe an acknowledgement."""
+
+AT_ONCE = 64
+"""Packets that are read in one turn of the loop: of rows, some two milliseconds."""
+
+_LOGIN = frozenset({0x86, 0x87})
+"""Reason codes of CONNACK: a bad user name or password, not authorized. Paho says them for 4 and 5 of 3.1.1 too."""
+
+PINGREQ = b"\xc0\x00"
+
+_PUBACK = b"\x40\x02"
+"""Before the packet id; without a reason it is the same in both versions."""
+
+_PUBLISH = 3
+"""Type of a packet, in the upper half of its first byte."""
+
+Answer = TypeVar("Answer")
 
 SUBSCRIBE_BYTES = 8192
 """Topic filters in one packet, at most: far below the least packet that the brokers of a deployment take."""
 
 _AROUND = 16
 """Bytes of SUBSCRIBE around its filters, or more."""
+
+FIVE, THREE = "MQTT 5", "MQTT 3.1.1"
 
 
 def groups(topic_filters: Iterable[str], packet_bytes: int) -> Iterator[list[str]]:
@@ -42,11 +86,211 @@ def groups(topic_filters: Iterable[str], packet_bytes: int) -> Iterator[list[str
         yield group
 
 
-FIVE, THREE = "MQTT 5", "MQTT 3.1.1"
+class Client(asyncio.Protocol):
+    """A connection from its first byte to its last; never used again after that.
 
+    Parameters
+    ----------
+    deliver
+        Called with each message as it arrives; must not block. What it raises ends the connection, and comes out of
+        `greet` or `ended`.
+    greeting
+        What we say of ourselves. A link that is silent for the keep-alive is lost; a question after half of it makes
+        the broker speak. So is one on which a broker owes an acknowledgement for three times as long, whatever else it
+        says.
+    five
+        Whether to speak MQTT 5.
+    """
 
-class Client(Connection):
-    """A connection from its first byte to its last; never used again after that."""
+    def __init__(self, deliver: Callable[[Message], None], greeting: Greeting, *, five: bool) -> None:
+        loop = asyncio.get_running_loop()
+        self._deliver, self._said, self._five = deliver, greeting, five
+        self._period_s = greeting.keepalive_s / 2
+        self._outgoing = greeting.outgoing
+        self._frames = Frames()
+        self._unread: Iterator[tuple[bytes, bool]] = iter(())
+        self._at_most_once = False
+        self._welcome = False
+        self._paho = self._outgoing.client(greeting.client_id or "", five=five, clean_start=greeting.clean_start)
+        self._carrier: Carrier
+        self._transport: asyncio.Transport | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self._heard = True
+        self._oldest = self._owed_periods = 0
+        self._granted: dict[int, asyncio.Future[list[str | None]]] = {}
+        self._greeting: asyncio.Future[None] = loop.create_future()
+        self._room = asyncio.Event()
+        self._room.set()
+        self.reason: Exception | None = None
+        """Why we ended the connection: a fault of the broker's, or what `deliver` raised; None: we did not."""
+        self.limits = Limits()
+        """What the broker takes."""
+        self.resumed = False
+        """Whether the broker continues an earlier session."""
+        self.ended: asyncio.Future[None] = loop.create_future()
+        """Fails when the connection has ended, whoever ended it: with `LinkError`, or with what `deliver` raised."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is open, TLS agreed on."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._carrier = Carrier(self._transport)
+        self._look_later()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of the broker: messages, and what paho reads, which calls what is below."""
+        self._heard = True
+        self._unread = self._frames.feed(data)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Read some packets now, and the rest in the next turn of the loop: others have their turn between."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._carrier.hold()
+        try:
+            for number, (packet, cut) in enumerate(self._unread, 1):
+                if packet[0] >> 4 == _PUBLISH and self._welcome:
+                    self._hand_on(read_message(packet, five=self._five, cut=cut))
+                else:
+                    self._read(packet)
+                if transport.is_closing():
+                    return
+                if number == AT_ONCE:
+                    transport.pause_reading()
+                    asyncio.get_running_loop().call_soon(self._go_on)
+                    break
+            else:
+                transport.resume_reading()
+        except LinkError as error:
+            self._end(error)
+            return
+        self._write(transport)
+
+    def _write(self, transport: asyncio.Transport) -> None:
+        """Write what was published and acknowledged while packets were read."""
+        self._outgoing.flush()
+        if self._paho.want_write():
+            self._paho.loop_write()
+        self._carrier.release()
+        if transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+            self._end(LinkError("the broker sends and does not read"))
+
+    def _hand_on(self, message: Message) -> None:
+        """Hand a message on, then acknowledge it, which a broker waits for that keeps it."""
+        self._call(self._deliver, message)
+        if message.packet_id and self.reason is None:
+            self._carrier.send(_PUBACK + message.packet_id.to_bytes(2))
+
+    def _read(self, packet: bytes) -> None:
+        """Let paho read one packet; what it raises over the broker's bytes, whatever it is, is the broker's fault."""
+        if not self._welcome:
+            judge(packet, five=self._five)
+        self._carrier.give(packet)
+        try:
+            self._paho.loop_read()
+        except Exception as error:
+            raise broken(type(error).__name__) from None
+
+    def _on_connect(self, _: Any, __: Any, flags: ConnectFlags, code: ReasonCode, said: PahoProperties | None) -> None:
+        """The broker has answered: from now on its limits hold."""
+        if self._welcome:
+            self._end(broken("a second CONNACK"))
+        elif code.value == OTHER_VERSION and self._five:
+            self._end(OtherVersionError(reason(code, said, five=self._five)))
+        elif code.is_failure:
+            login = ": correct the login (username, password_file)" if code.value in _LOGIN else ""
+            self._end(LinkError(reason(code, said, five=self._five) + login))
+        elif flags.session_present and self._five and self._said.clean_start:
+            self._end(LinkError("it continues a session though we began a new one"))  # 3.2.2-2
+        else:
+            self.limits, self.resumed = heard_limits(said), self._five and flags.session_present
+            if self.limits.keepalive_s:  # 3.1.2-21; it may be asked more often
+                self._period_s = min(self._period_s, self.limits.keepalive_s / 2)
+                self._look_later()
+            self._outgoing.begin(self.limits.receive_maximum, resumed=self.resumed)
+            self._welcome = True
+            _answer(self._greeting, None)
+
+    def _on_disconnect(
+        self, _: Any, __: Any, flags: DisconnectFlags, code: ReasonCode, said: PahoProperties | None
+    ) -> None:
+        if flags.is_disconnect_packet_from_server:
+            self._end(LinkError(f"the broker ends the link: {reason(code, said, five=self._five)}"))
+        elif code.is_failure:
+            self._end(broken("a packet is malformed"))
+
+    def _on_subscribe(self, _: Any, __: Any, packet_id: int, codes: list[ReasonCode], said: PahoProperties) -> None:
+        refusals = [reason(code, said, five=self._five) if code.is_failure else None for code in codes]
+        if answer := self._granted.get(packet_id):
+            _answer(answer, refusals)
+
+    def _on_publish(self, _: Any, __: Any, packet_id: int, code: ReasonCode, said: PahoProperties | None) -> None:
+        message = None if self._at_most_once else self._outgoing.settle(packet_id)
+        if message is None:
+            return
+        if code.is_failure:
+            self._call(message.refused, reason(code, said, five=self._five))
+        else:
+            self._call(message.acknowledged)
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        """Call what is ours; what that raises is no fault of the broker's, and paho does not see it."""
+        try:
+            function(*arguments)
+        except Exception as error:  # raised to who has the link
+            self._end(error)
+
+    def _end(self, error: Exception) -> None:
+        """End the link over `error`; the first one counts."""
+        if self.reason is None:
+            self.reason = error
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Nothing more will come: whoever waits for an answer is told."""
+        if self._look is not None:
+            self._look.cancel()
+        self._room.set()
+        if error is not None and not isinstance(error, OSError):
+            self.reason = error  # no weather: a fault between us and the socket
+        elif isinstance(error, ssl.SSLError) and not self._welcome:  # in TLS 1.3 a client certificate is judged last
+            self.reason = self.reason or LinkError(tls_fault(error))
+        _fail(self._greeting, self.reason or HungUpError("it hung up before it answered"))
+        lost = self.reason or LinkError("the link to the broker is lost")
+        _fail(self.ended, lost)
+        for answer in self._granted.values():
+            _fail(answer, lost)
+
+    def pause_writing(self) -> None:
+        """The socket takes no more for now."""
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._room.set()
+
+    def _look_later(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+        self._look = asyncio.get_running_loop().call_later(self._period_s, self._ask)
+
+    def _ask(self) -> None:
+        """Half of the keep-alive has passed: give up, or make the broker speak."""
+        oldest = self._outgoing.oldest
+        self._owed_periods = self._owed_periods + 1 if oldest and oldest == self._oldest else 0
+        self._oldest = oldest
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._owed_periods >= MAX_OWED_PERIODS:
+            self._end(LinkError("the broker does not acknowledge what it is sent"))
+        elif not self._heard:
+            self._transport.abort()
+        else:
+            self._heard = False
+            self._transport.write(PINGREQ)
+            self._look_later()
 
     @property
     def version(self) -> str:
@@ -167,3 +411,14 @@ class Client(Connection):
     def _check(self) -> None:
         if self._transport is None or self._transport.is_closing():
             raise LinkError("the link to the broker is lost")
+
+
+def _answer(future: "asyncio.Future[Answer]", answer: Answer) -> None:
+    if not future.done():
+        future.set_result(answer)
+
+
+def _fail(future: "asyncio.Future[Answer]", error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # looked at: where nobody waits for it, nobody has to know

@@ -1,4 +1,23 @@
-"""Keep a link up: connect, serve, and connect again for as long as the caller wants it."""
+"""Keep a link up: connect, serve, and connect again for as long as the caller wants it.
+
+Theory of operation. A link is in one of these states, and `ReconnectingLink.run` goes from one to the next:
+
+========== =================================== ==================================================================
+state      what happens                        and then
+========== =================================== ==================================================================
+asking     `before` is awaited                 connecting; waiting, when it raises LinkError
+connecting socket, TLS, CONNECT, CONNACK       serving; waiting, when any of it fails or takes too long
+serving    `serve` runs, cancelled when the    over, when `serve` returns; waiting, when the link is lost. After a
+           link is lost                        link of `STEADY_SECONDS` the next wait is the shortest again
+waiting    the pause of `Backoff`              asking; at once, when `leave` is called
+over       nothing any more                    `run` has returned
+========== =================================== ==================================================================
+
+After `leave`, a link that serves goes on until `serve` returns. One that is away makes one attempt more: what was
+released and a goodbye may still get out. While a will is delayed (MQTT 5), a steady link's session is resumed, so that
+what was under way keeps its packet ids. The session of a link that was lost soon is left: it may have been lost over
+what would be sent again.
+"""
 
 import asyncio
 import contextlib
@@ -6,10 +25,11 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from eyestream.errors import LinkError
+from eyestream.rim.mqtt.carrier import Outgoing
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.messages import TOO_LARGE
-from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.rim.mqtt.transport import Backoff, Link, Message, Will, connect
+from eyestream.rim.refusals import AGAIN_S
 
 __all__ = ["ReconnectingLink"]
 
@@ -17,9 +37,6 @@ _LOG = logging.getLogger("eyestream.link")
 
 STEADY_SECONDS = 2.0
 """A link that stood for so long was a good one: the next outage begins with the shortest wait again."""
-
-AGAIN_S = 600.0
-"""Seconds until it is said again that messages are cut."""
 
 
 class ReconnectingLink:
@@ -81,7 +98,7 @@ class ReconnectingLink:
                 return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(backoff.pause()):
-                    await self._leaving.wait()
+                    await self._leaving.wait()  # ends the pause at once, and makes the next attempt the last
 
     def leave(self) -> None:
         """Let `run` end soon: a link that stands is served to its end; one that is away is tried once more, at once."""
@@ -110,7 +127,6 @@ class ReconnectingLink:
         except LinkError as error:
             self._note_trouble(error)
         if began is not None:
-            # The session of a link that was lost at once is left: it may have been lost over what is to be sent again.
             steady = loop.time() - began > STEADY_SECONDS
             self._resume = steady and self._will is not None and self._will.delay_s > 0
             if steady:
@@ -162,6 +178,8 @@ class ReconnectingLink:
             yield
         finally:
             task.cancel()
-            await asyncio.wait({task})  # to await the task itself would take a cancel of ours for its own
+            # `asyncio.wait`, not `await task`: a CancelledError out of `await task` could be the task's or our own, and
+            # ours must not be lost.
+            await asyncio.wait({task})
             if not task.cancelled():
                 task.result()

@@ -15,11 +15,11 @@ from typing import NoReturn
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt import opening
+from eyestream.rim.mqtt.carrier import Outgoing
 from eyestream.rim.mqtt.client import FIVE, Client, groups
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.greeting import Greeting
 from eyestream.rim.mqtt.messages import NO_PROPERTIES, Message, Properties, Requests, Will, answer_to
-from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream.wire.topics import refuse_shared
 
 __all__ = ["Backoff", "Link", "Message", "Properties", "RefusedError", "Will", "connect"]
@@ -190,7 +190,7 @@ class Link:
 
 
 async def _lost(client: Client) -> NoReturn:
-    await asyncio.shield(client.ended)
+    await asyncio.shield(client.ended)  # shielded: who stops waiting cancels his own wait, and not everybody's future
     raise AssertionError
 
 
@@ -260,6 +260,8 @@ async def _until_lost(client: Client) -> AsyncIterator[None]:
     """
     task = asyncio.current_task()
     assert task is not None
+    # `cancelling` counts the cancels that nobody took back. A cancel by somebody else must win over ours, so ours is
+    # taken back with `uncancel`, and what is left above `before` is another's.
     before, over, cut = task.cancelling(), False, False
 
     def cancel(_: object) -> None:

@@ -11,11 +11,9 @@ import paho.mqtt.client as paho
 import pytest
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.carrier import Carrier, Paho
-from eyestream.rim.mqtt.client import Client
-from eyestream.rim.mqtt.connection import AT_ONCE
+from eyestream.rim.mqtt.carrier import Carrier, Outgoing, Paho
+from eyestream.rim.mqtt.client import AT_ONCE, Client
 from eyestream.rim.mqtt.messages import Limits, Message, Properties, Will
-from eyestream.rim.mqtt.outgoing import Outgoing
 from eyestream_lab.testing.clocks import until
 from tests.product.service.judge import Judge
 from tests.rigs.clients import WELCOME, Pipe, at_a_pipe

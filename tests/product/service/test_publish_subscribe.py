@@ -166,7 +166,7 @@ def test_what_a_sidecar_sends_again_after_an_outage_is_known_across_sessions() -
     once = [(9, 5), (9, 6), (2, 0), (3, 0)]
     for session, index in [*once, *once, (3, 1)]:
         come(session, index)
-    assert [(got.session, got.index) for got in iter(chunks._arrived.take, None)] == [*once, (3, 1)]
+    assert [(got.session, got.index) for got in iter(chunks._arrived.pop, None)] == [*once, (3, 1)]
     for session in range(100, 1100):
         come(session, 0)
     assert len(chunks._arrived) == 1000

@@ -13,7 +13,7 @@ import pytest
 
 from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
-from eyestream.rim.mqtt import connection, transport
+from eyestream.rim.mqtt import client, transport
 from eyestream.rim.mqtt import reconnecting as keeper
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
@@ -374,7 +374,7 @@ async def test_a_broker_that_is_there_and_owes_an_acknowledgement_for_long_is_gi
 ) -> None:
     """Some drop what is above a quota, and answer pings all the same: nothing would ever go out again."""
     monkeypatch.setattr(transport, "KEEPALIVE_SECONDS", 1)
-    monkeypatch.setattr(connection, "MAX_OWED_PERIODS", 2)
+    monkeypatch.setattr(client, "MAX_OWED_PERIODS", 2)
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(4096)
@@ -474,7 +474,7 @@ async def test_waits_double_up_to_two_seconds(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.long
 async def test_a_broker_that_sends_and_does_not_read_costs_a_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has more and more messages acknowledged, and never takes an acknowledgement."""
-    monkeypatch.setattr(connection, "MAX_UNREAD_BYTES", 1 << 16)
+    monkeypatch.setattr(client, "MAX_UNREAD_BYTES", 1 << 16)
     got = 0
 
     def count(message: Message) -> None:
