@@ -3,7 +3,7 @@
 __all__ = ["COMMANDS"]
 
 COMMANDS = {
-    "demo": ("eyestream_lab.cli.demo", "see it happen: broker, recording, sidecar and application in one terminal"),
+    "demo": ("eyestream_lab.demo.command", "see it happen: broker, recording, sidecar and application in one terminal"),
     "advise": ("eyestream_lab.cli.advise", "which calibration and epsilon to take, and what to expect of them"),
     "calibrate": ("eyestream_lab.cli.calibrate", "learn ball and range of every feature from public recordings"),
     "fit": ("eyestream_lab.cli.fit", "which features of a tracker fit a calibration"),

@@ -116,7 +116,7 @@ def other_commands(tally: Tally, canary: Canary, folder: Path, port: int) -> Non
     command(tally, canary, folder / "replay", PLAIN, "replay", folder / "rows.csv", *there)
     command(tally, canary, folder / "replay broken", PLAIN, "replay", folder / "broken.csv", *there, ends=2)
     person = (
-        "import numpy as np\nimport eyestream_lab.cli.demo_gaze as demo\nfrom eyestream.gaze.samples import Samples\n"
+        "import numpy as np\nimport eyestream_lab.demo.gaze as demo\nfrom eyestream.gaze.samples import Samples\n"
         f"rows = np.load({str(folder / 'gaze.npy')!r})\n"
         "def gaze(person, rate_hz, seconds, rng):\n"
         "    x, y, pupil = np.resize(rows, (int(seconds * rate_hz), 5)).T[:3]\n"

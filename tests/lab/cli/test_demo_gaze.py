@@ -11,7 +11,7 @@ from eyestream.gaze.samples import Samples
 from eyestream.rim.files import calibrations
 from eyestream.rim.sources.neon import NeonSource
 from eyestream.wire.messages import RawRows
-from eyestream_lab.cli.demo_gaze import GazeSeen, real_source, simulated_gaze
+from eyestream_lab.demo.gaze import GazeSeen, real_source, simulated_gaze
 
 CALIBRATION = calibrations.load("everyday-klt-one-32")
 

@@ -19,8 +19,8 @@ from eyestream.gaze.samples import Samples
 from eyestream.rim.files import calibrations
 from eyestream.sdk.subscriber import Chunk
 from eyestream.wire.messages import Meta
-from eyestream_lab.cli.demo_figures import SHOWN, Figures
-from eyestream_lab.cli.demo_view import frame
+from eyestream_lab.demo.figures import SHOWN, Figures
+from eyestream_lab.demo.view import frame
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -68,11 +68,9 @@ def figures(mechanism: str) -> Figures:
     """A demo in which one chunk has come, with figures as wide as they get."""
     calibration = calibrations.load(mechanism)
     known = Figures(
-        names=calibration.names,
-        n=calibration.n,
-        rows_total=2560,
+        calibration,
         rival=build(calibrations.load("everyday-klt-one-64"), 4.8),
-        anchor=calibration.anchor,
+        rows_total=2560,
         waits="a simulated person at 64 times real time: " + "and so on " * 12,
     )
     known.meta = Meta(

@@ -10,7 +10,7 @@ from eyestream.cli.main import main
 from eyestream.gaze.samples import Samples
 from eyestream.rim.plan import load
 from eyestream.sdk.subscriber import Chunk
-from eyestream_lab.cli.demo_tiles import GazeShown
+from eyestream_lab.demo.slots import GazeShown
 
 
 def test_a_new_configuration_of_coarse_gaze_is_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

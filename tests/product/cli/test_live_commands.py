@@ -314,7 +314,7 @@ def test_run_loads_neither_corpus_code_nor_extras() -> None:
     code = "import sys, eyestream.cli.run; print([name for name in sys.modules if not name.startswith('numpy')])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "eyestream.rim.sidecar.sidecar" in loaded
-    for other in ("eyestream_lab", "eyestream.offline", "amqtt", "rich", "scipy", "eyestream_lab.cli.demo"):
+    for other in ("eyestream_lab", "eyestream.offline", "amqtt", "rich", "scipy", "eyestream_lab.demo"):
         assert f"'{other}" not in loaded
 
 

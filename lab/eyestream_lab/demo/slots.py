@@ -4,9 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import json
-import secrets
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,31 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from eyestream.cli.stopped import run_until_stopped
 from eyestream.core.mechanisms.entry import Beginning
 from eyestream.errors import ConfigError
-from eyestream.rim.config import (
-    BrokerSettings,
-    BudgetSettings,
-    DeviceEntry,
-    PrivacySettings,
-    Settings,
-    SidecarSettings,
-    StreamSettings,
-)
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.ledger.reading import create_ledger
-from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.assembly import assemble
-from eyestream.rim.sources.gaze_recording import GazePlayer
-from eyestream.sdk.subscriber import Chunk, Chunks, subscribe
-from eyestream.streams import StreamKey
+from eyestream.sdk.subscriber import Chunk, Chunks
 from eyestream.wire.topics import GAZE_STREAM
-from eyestream_lab.cli.demo_gaze import RATE_HZ, GazeSeen
+from eyestream_lab.demo.gaze import RATE_HZ, GazeSeen, direction_words, simulated_player
+from eyestream_lab.demo.serving import demo_settings, run_until_stopped, serving
 from eyestream_lab.embedded import embedded_broker
 from eyestream_lab.recordings.gaze import front_end_of
-from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 
 __all__ = ["EPSILON", "GazeShown", "demo_gaze"]
 
@@ -72,8 +54,8 @@ class GazeShown:
         if self.chunk is None:
             return "private: no slot yet"
         (x, y), error = self.chunk.gaze[-1].tolist(), float(self.chunk.gaze_error[-1])
-        where = f"{abs(x):.1f} deg {'right' if x >= 0 else 'left'}, {abs(y):.1f} deg {'up' if y >= 0 else 'down'}"
-        return f"private slot {self.slots}: {where}, +- {error:.1f} deg   epsilon {self.epsilon:.3g} so far   goes out"
+        where = f"{direction_words(x, y)}, +- {error:.1f} deg"
+        return f"private slot {self.slots}: {where}   epsilon {self.epsilon:.3g} so far   goes out"
 
     def picture(self) -> str:
         """Both in one field."""
@@ -145,27 +127,15 @@ async def _played(
 ) -> None:
     """Broker, sidecar with its source, and application side by side, until the gaze is over."""
     seconds, speed = options.seconds or 20.0, options.speed or 1.0
-    calibration = calibrations.load(beginning.calibration)
-    entry = front_end_of(calibration)
-    rng = np.random.default_rng()
-    samples, _ = gaze_of(gaze_person(rng), RATE_HZ, seconds * speed + entry.step_s, rng)
-    player = GazePlayer(samples, load_profile("degrees").at_rate(RATE_HZ), speed, watch=shown.gaze.watch, entry=entry)
-    async with embedded_broker(options.port) as url:
-        settings = _settings(url, folder, beginning)
-        create_ledger(settings.sidecar.ledger, created=int(time.time()))
-        device, stop = settings.device[0].id, asyncio.Event()
-        with assemble(
-            resolved(settings), lambda: int(time.time()) // 86_400, {StreamKey(device, GAZE_STREAM): player}
-        ) as made:
-            async with asyncio.TaskGroup() as group:
-                try:
-                    async with subscribe(url, device, stream=GAZE_STREAM) as chunks:
-                        group.create_task(made.sidecar.run(stop), name="sidecar")
-                        with contextlib.suppress(TimeoutError):
-                            async with asyncio.timeout(seconds + 1.5):
-                                await _watched(chunks, shown, show)
-                finally:
-                    stop.set()
+    entry = front_end_of(calibrations.load(beginning.calibration))
+    player = simulated_player(seconds * speed + entry.step_s, speed, shown.gaze, entry)
+    async with (
+        embedded_broker(options.port) as url,
+        serving(demo_settings(url, folder, GAZE_STREAM, beginning, EPSILON), player) as chunks,
+    ):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds + 1.5):
+                await _watched(chunks, shown, show)
 
 
 async def _watched(chunks: Chunks, shown: GazeShown, show: Show) -> None:
@@ -177,14 +147,3 @@ async def _watched(chunks: Chunks, shown: GazeShown, show: Show) -> None:
                 shown.received(await anext(chunks))
                 new = True
         show(shown, new)
-
-
-def _settings(url: str, folder: Path, beginning: Beginning) -> Settings:
-    privacy = PrivacySettings(calibration=beginning.calibration, epsilon=EPSILON)
-    return Settings(
-        sidecar=SidecarSettings(name="demo", ledger=folder / "ledger"),
-        private=BrokerSettings(url),
-        stream=(StreamSettings(name=GAZE_STREAM, privacy=privacy),),
-        budget=BudgetSettings(session_epsilon=1e6, day_epsilon=1e6),
-        device=(DeviceEntry(f"hmd-{secrets.token_hex(5)}"),),
-    )

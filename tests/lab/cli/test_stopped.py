@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from eyestream.cli.stopped import run_until_stopped
+from eyestream_lab.demo.serving import run_until_stopped
 
 
 def test_sigterm_leaves_a_server_time_to_end(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.anchor import Anchor, Baseline
+from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.sdk.subscriber import Chunk
 from eyestream.wire.messages import Meta, RawRows
-from eyestream_lab.cli.demo_gaze import GazeSeen
+from eyestream_lab.demo.gaze import GazeSeen
 
 __all__ = ["Figures"]
 
@@ -23,13 +24,12 @@ SHOWN = ("rate_fixations", "mean_saccade_amplitude", "mean_fixation_duration", "
 class Figures:
     """What happened so far. The raw side is known only because the demo has the tracker in its own process."""
 
-    names: tuple[str, ...]
-    n: int
-    rows_total: int
+    calibration: Calibration
+    """Of the released mechanism."""
     rival: Mechanism
     """Compared with the released mechanism. It sees the raw rows too; what it gives never leaves this process."""
-    anchor: Anchor | None = None
-    """Where the released mechanism takes a baseline off its session: what is public of it."""
+    rows_total: int = 0
+    """Rows that the gaze makes; 0 where nobody knows."""
     gaze: GazeSeen = field(default_factory=GazeSeen)
     rows: int = 0
     waits: str = ""
@@ -48,6 +48,26 @@ class Figures:
     """Of each chunk that came its index, and (5, n) of the shown features: as the mechanism got them, and private."""
     _raw: dict[int, NDArray[np.float64]] = field(default_factory=dict)
     _complete_at: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """F names of features."""
+        return self.calibration.names
+
+    @property
+    def n(self) -> int:
+        """Rows of a chunk."""
+        return self.calibration.n
+
+    @property
+    def chunk_s(self) -> float:
+        """Seconds of gaze that a chunk describes."""
+        return self.n / self.calibration.rate_hz
+
+    @property
+    def anchor(self) -> Anchor | None:
+        """Where the released mechanism takes a baseline off its session: what is public of it."""
+        return self.calibration.anchor
 
     @property
     def withheld(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from eyestream.core.calibration import Calibration
 from eyestream.errors import ConfigError
+from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
 from eyestream.gaze.profile_text import front_end_mark
 from eyestream.gaze.samples import Samples
@@ -27,7 +28,16 @@ from eyestream.streams import StreamSpec
 from eyestream.wire.messages import RawRows
 from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 
-__all__ = ["GazeSeen", "WatchedFeeder", "WatchedSource", "gaze_comes", "real_source", "simulated_gaze"]
+__all__ = [
+    "GazeSeen",
+    "WatchedFeeder",
+    "WatchedSource",
+    "direction_words",
+    "gaze_comes",
+    "real_source",
+    "simulated_gaze",
+    "simulated_player",
+]
 
 RATE_HZ = 120.0
 _TRAIL = 240
@@ -59,8 +69,9 @@ class GazeSeen:
             return f"gaze   {self.samples} samples, no eye yet"
         x, y = self.trail[-1]
         pupil = "" if np.isnan(self.pupil_mm) else f"   pupil {self.pupil_mm:.1f} mm"
-        where = f"{abs(x):.1f} deg {'right' if x >= 0 else 'left'}, {abs(y):.1f} deg {'up' if y >= 0 else 'down'}"
-        return f"gaze   {self.samples} samples, {self.lost} of them lost   {where}{pupil}   stays inside"
+        return (
+            f"gaze   {self.samples} samples, {self.lost} of them lost   {direction_words(x, y)}{pupil}   stays inside"
+        )
 
     def picture(self, height: int, private: tuple[float, float, float] | None = None) -> list[str]:
         """The field of view with the latest gaze in it, the newest the largest: `height` lines between two edges.
@@ -68,21 +79,31 @@ class GazeSeen:
         `private` is what was released of it, and its error: a cross with its reach on both axes.
         """
         cells = [[" "] * _COLUMNS for _ in range(height)]
-        for age, (x, y) in enumerate(reversed(self.trail)):
+
+        def put(x: float, y: float, mark: str, *, over: bool) -> None:
             column = round((x / _WIDE_DEG + 1.0) / 2.0 * (_COLUMNS - 1))
             row = round((1.0 - y / _HIGH_DEG) / 2.0 * (height - 1))
-            if 0 <= column < _COLUMNS and 0 <= row < height and cells[row][column] == " ":
-                cells[row][column] = "@" if age == 0 else "o" if age < _TRAIL // 8 else "."
+            if 0 <= column < _COLUMNS and 0 <= row < height and (over or cells[row][column] == " "):
+                cells[row][column] = mark
+
+        for age, (x, y) in enumerate(reversed(self.trail)):
+            put(x, y, "@" if age == 0 else "o" if age < _TRAIL // 8 else ".", over=False)
         if private is not None:
             x, y, error = private
-            marks = [(x, y, "X"), *((x + a * error, y + b * error, "+") for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1)))]
-            for at_x, at_y, mark in reversed(marks):
-                column = round((at_x / _WIDE_DEG + 1.0) / 2.0 * (_COLUMNS - 1))
-                row = round((1.0 - at_y / _HIGH_DEG) / 2.0 * (height - 1))
-                if 0 <= column < _COLUMNS and 0 <= row < height:
-                    cells[row][column] = mark
+            for across, up in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+                put(x + across * error, y + up * error, "+", over=True)
+            put(x, y, "X", over=True)
         edge = "+" + "-" * _COLUMNS + "+"
         return [edge, *("|" + "".join(row) + "|" for row in cells), edge]
+
+
+def direction_words(x: float, y: float) -> str:
+    """A direction in degrees to the right and up, in words.
+
+    >>> direction_words(-3.25, 1.0)
+    '3.2 deg left, 1.0 deg up'
+    """
+    return f"{abs(x):.1f} deg {'right' if x >= 0 else 'left'}, {abs(y):.1f} deg {'up' if y >= 0 else 'down'}"
 
 
 class WatchedSource:
@@ -153,9 +174,14 @@ def simulated_gaze(seconds: float, speed: float, seen: GazeSeen) -> tuple[GazePl
     rows = int((seconds - WINDOW_S) / STEP_S + 1e-9) + 1
     if rows < 1 or seconds < WINDOW_S:
         raise ConfigError(f"--seconds times --speed: expected at least {WINDOW_S:g}, the gaze of one row")
+    return simulated_player(seconds + 1.5 / RATE_HZ, speed, seen), rows
+
+
+def simulated_player(seconds: float, speed: float, seen: GazeSeen, entry: FrontEndEntry = USUAL) -> GazePlayer:
+    """Plays gaze of a person who does not exist, through the front end `entry`."""
     rng = np.random.default_rng()
-    samples, _ = gaze_of(gaze_person(rng), RATE_HZ, seconds + 1.5 / RATE_HZ, rng)
-    return GazePlayer(samples, load_profile("degrees").at_rate(RATE_HZ), speed, watch=seen.watch), rows
+    samples, _ = gaze_of(gaze_person(rng), RATE_HZ, seconds, rng)
+    return GazePlayer(samples, load_profile("degrees").at_rate(RATE_HZ), speed, watch=seen.watch, entry=entry)
 
 
 async def real_source(told: str, profile: str | None, rate_hz: float | None, calibration: Calibration) -> WatchedFeeder:

@@ -5,9 +5,7 @@ import asyncio
 import contextlib
 import json
 import logging
-import secrets
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,6 @@ from typing import Any
 from eyestream.cli.log import one_line_faults, start_log
 from eyestream.cli.monitor import monitoring
 from eyestream.cli.options import positive
-from eyestream.cli.stopped import run_until_stopped
-from eyestream.core.calibration import Calibration
 from eyestream.core.charge import EPSILON_UNITS
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.entry import Beginning
@@ -25,27 +21,16 @@ from eyestream.core.purposes import PURPOSES, choose
 from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.features import WINDOW_S
 from eyestream.monitor.serving import need_extra
-from eyestream.rim.config import (
-    BrokerSettings,
-    BudgetSettings,
-    DeviceEntry,
-    PrivacySettings,
-    Settings,
-    SidecarSettings,
-    StreamSettings,
-)
+from eyestream.rim.config import Settings
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
-from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.assembly import assemble
-from eyestream.sdk.subscriber import Chunks, subscribe
-from eyestream.streams import StreamKey
+from eyestream.rim.ledger.reading import read_ledger
+from eyestream.sdk.subscriber import Chunks
 from eyestream.wire.topics import FEATURE_STREAM, GAZE_STREAM
-from eyestream_lab.cli.demo_figures import Figures
-from eyestream_lab.cli.demo_gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
-from eyestream_lab.cli.demo_picture import check_picture, draw
-from eyestream_lab.cli.demo_view import View, open_view, summary
+from eyestream_lab.demo.figures import Figures
+from eyestream_lab.demo.gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
+from eyestream_lab.demo.serving import demo_settings, run_until_stopped, serving
+from eyestream_lab.demo.view import View, check_picture, draw, open_view, summary
 from eyestream_lab.embedded import embedded_broker
 
 __all__ = ["add_parser", "main"]
@@ -124,7 +109,7 @@ def main(options: argparse.Namespace) -> None:
         need_extra()
     start_log(logging.WARNING)
     if options.stream == GAZE_STREAM:
-        from eyestream_lab.cli.demo_tiles import demo_gaze  # noqa: PLC0415  for who asks
+        from eyestream_lab.demo.slots import demo_gaze  # noqa: PLC0415  for who asks
 
         with tempfile.TemporaryDirectory(prefix="eyestream-demo-") as folder:
             demo_gaze(options, beginning_of_gaze(), Path(folder))
@@ -148,23 +133,20 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
         raise ConfigError("--speed: a tracker has its own")
     beginning = _fast() if options.fast else beginnings()[options.mechanism]
     calibration = calibrations.load(beginning.calibration)
-    rival = build(calibrations.load(beginning.rival), EPSILON)
-    figures = Figures(names=calibration.names, n=calibration.n, rows_total=0, rival=rival, anchor=calibration.anchor)
-    usual = FAST_SPEED if options.fast else calibration.n / calibration.rate_hz
-    speed = options.speed or (1.0 if options.source else usual)
-    seconds = options.seconds or (300.0 if options.source else 8.0 if options.fast else 20.0)
+    figures = Figures(calibration, build(calibrations.load(beginning.rival), EPSILON))
     ready = asyncio.Event()
     source: WatchedSource | WatchedFeeder
     if options.source is None:
-        player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
-        if figures.chunks_total < 1:
-            least = (WINDOW_S + figures.withheld * calibration.n / calibration.rate_hz) / speed
-            why = ": the first minute of a session is withheld" if figures.withheld else ", the gaze of one row"
-            raise ConfigError(f"--seconds: expected more than {least:.3g}{why}")
-        source, who = WatchedSource(player, figures.note, ready), f"a simulated person at {speed:g} times real time"
+        chunk_s = calibration.n / calibration.rate_hz
+        speed = options.speed or (FAST_SPEED if options.fast else chunk_s)
+        limit = None
+        source = _simulated(options.seconds or (8.0 if options.fast else 20.0), speed, figures, ready)
+        who = f"a simulated person at {speed:g} times real time"
     else:
-        source = await real_source(options.source, options.profile, options.rate_hz, calibration)
-        source.watched_by(figures.gaze.watch, figures.note, ready)
+        speed, limit = 1.0, options.seconds or 300.0
+        feeder = await real_source(options.source, options.profile, options.rate_hz, calibration)
+        feeder.watched_by(figures.gaze.watch, figures.note, ready)
+        source = feeder
         who = f"gaze of {options.source}"
     figures.waits = f"{who}: {_pace(figures, calibration.rate_hz * speed, WINDOW_S / speed)}"
     view.announce(figures.waits)
@@ -177,12 +159,10 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
             await asyncio.sleep(0)  # gaze first: the rest takes a moment
             try:
                 async with embedded_broker(options.port) as url:
-                    settings = _settings(url, folder, calibration, beginning)
+                    settings = demo_settings(url, folder, FEATURE_STREAM, beginning, EPSILON)
                     device = settings.device[0].id
                     view.announce(f"device {device}; join in from another terminal, with")
                     view.announce(f"eyestream listen --broker {url} --device {device}")
-                    create_ledger(settings.sidecar.ledger, created=int(time.time()))
-                    limit = None if options.source is None else seconds
                     async with contextlib.AsyncExitStack() as beside:
                         if options.monitor:
                             page = await beside.enter_async_context(
@@ -196,6 +176,16 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     odometers = read_ledger(settings.sidecar.ledger).odometers
     figures.epsilon_session = sum(odometer.epsilon for odometer in odometers.values()) / EPSILON_UNITS
     return figures
+
+
+def _simulated(seconds: float, speed: float, figures: Figures, ready: asyncio.Event) -> WatchedSource:
+    """A person who does not exist, for so many seconds by the clock; raises ConfigError where no chunk would come."""
+    player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
+    if figures.chunks_total < 1:
+        least = (WINDOW_S + figures.withheld * figures.chunk_s) / speed
+        why = ": the first minute of a session is withheld" if figures.withheld else ", the gaze of one row"
+        raise ConfigError(f"--seconds: expected more than {least:.3g}{why}")
+    return WatchedSource(player, figures.note, ready)
 
 
 def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
@@ -216,30 +206,6 @@ def _fast() -> Beginning:
     return replace(beginnings()[DEFAULT], calibration=choice.calibration, rival=f"everyday-cfpa-{choice.n}")
 
 
-def _settings(url: str, folder: Path, calibration: Calibration, beginning: Beginning) -> Settings:
-    switched_on: dict[str, Any] = dict.fromkeys(beginning.switched_on, True)
-    privacy = PrivacySettings(calibration=beginning.calibration, epsilon=EPSILON, **switched_on)
-    return Settings(
-        sidecar=SidecarSettings(name="demo", ledger=folder / "ledger"),
-        private=BrokerSettings(url),
-        stream=(
-            StreamSettings(
-                name="features",
-                schema=1,
-                rate_hz=calibration.rate_hz,
-                window_s=30.0,
-                names=calibration.names,
-                grace_s=1.0,
-                idle_s=60.0,
-                release="on_row",
-                privacy=privacy,
-            ),
-        ),
-        budget=BudgetSettings(window_chunks=1, window_epsilon=EPSILON, session_epsilon=1e6, day_epsilon=1e6),
-        device=(DeviceEntry(f"hmd-{secrets.token_hex(5)}"),),
-    )
-
-
 async def _play(
     settings: Settings,
     source: WatchedSource | WatchedFeeder,
@@ -249,25 +215,17 @@ async def _play(
     ready: asyncio.Event,
     seconds: float | None,
 ) -> None:
-    """Sidecar with its source, and application, side by side: until the last chunk has come, or for so long."""
-    device, url, stop = settings.device[0].id, settings.private.url, asyncio.Event()
-    served = {StreamKey(device, "features"): source}
-    with assemble(resolved(settings), lambda: int(time.time()) // 86_400, served) as made:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(made.sidecar.run(stop), name="sidecar")
-            try:
-                async with subscribe(url, device) as chunks:
-                    await _ready(chunks)
-                    application = group.create_task(_listen(chunks, figures, view), name="application")
-                    ready.set()
-                    if seconds is None:
-                        await _complete(application, figures)
-                    else:
-                        await gaze_comes(figures.gaze, PATIENCE_SECONDS)
-                        await asyncio.sleep(seconds)
-                        application.cancel()
-            finally:
-                stop.set()
+    """Show what the application receives: until the last chunk has come, or for so long."""
+    async with serving(settings, source) as chunks, asyncio.TaskGroup() as group:
+        await _ready(chunks)
+        application = group.create_task(_listen(chunks, figures, view), name="application")
+        ready.set()
+        if seconds is None:
+            await _complete(application, figures)
+        else:
+            await gaze_comes(figures.gaze, PATIENCE_SECONDS)
+            await asyncio.sleep(seconds)
+            application.cancel()
 
 
 async def _watch(figures: Figures, view: View) -> None:
