@@ -1,8 +1,8 @@
 """Applications ask where somebody looked. Answers come from *released* gaze alone, so a question costs nothing.
 
-The gatekeeper of David-John, Hosfelt, Butler, Jain (TVCG 2021) answers from raw gaze; that form is
-`eyestream_lab.study.raw_gatekeeper`. This one keeps slots of released gaze. What it says follows from these and from
-the question, so whoever has the released gaze could have answered by himself.
+The gatekeeper of David-John, Hosfelt, Butler, Jain (TVCG 2021) answers from raw gaze. This one keeps slots of released
+gaze. What it says follows from these and from the question, so whoever has the released gaze could have answered by
+himself.
 
 A **look** is a run of slots, none of them lost, whose gaze stays within `NEAR_DEG` of the run's first. At one or two
 slots a second it stands for a fixation. Looks and the moves between them are events of released gaze: their number and

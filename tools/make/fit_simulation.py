@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream_lab.simulation.likeness import measure
 from eyestream_lab.simulation.people import FOLLOWERS, NAMES, TRAITS, WINDOW_S, windowed
+from tests.rigs.likeness import measure
 from tools.make.everyday import corpus
 
 Floats = NDArray[np.float64]

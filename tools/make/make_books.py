@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.core.mechanisms.klt.books import shelved
-from eyestream_lab.simulation.books import trained
+from tests.rigs.trained_books import trained
 
 TARGET = Path(__file__).resolve().parents[2] / "lab" / "eyestream_lab" / "data" / "books.npz"
 

@@ -34,9 +34,9 @@ from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.study.linking.galleries import name_pseudonyms
-from eyestream_lab.study.linking.sessions import SeenSession, link_sessions
 from eyestream_lab.testing.noise import SeededNoise
+from tests.rigs.linking.galleries import name_pseudonyms
+from tests.rigs.linking.sessions import SeenSession, link_sessions
 
 Array = NDArray[np.float64]
 Recordings = dict[tuple[int, str], Recording]

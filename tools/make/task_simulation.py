@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eyestream_lab.simulation.task_sessions import Parts
-from eyestream_lab.study.linking.pseudonyms import link_pseudonyms
-from eyestream_lab.study.linking.release import kept_apart, learned, raw, residual
-from eyestream_lab.study.linking.words import link_words, worded
 from eyestream_lab.testing.noise import SeededNoise
+from tests.rigs.linking.people import Parts
+from tests.rigs.linking.pseudonyms import link_pseudonyms
+from tests.rigs.linking.release import kept_apart, learned, raw, residual
+from tests.rigs.linking.words import link_words, worded
 
 PEOPLE, SESSIONS, SEED = 100, 10, 5
 

@@ -7,7 +7,7 @@
 A sidecar runs in a process of its own, as `eyestream run` has it, behind mosquitto. Trackers send rows or gaze of
 worlds that alternate at random from chunk to chunk: the eye is lost, busy, still; nothing or twice as much is sent; the
 last row comes early or late within its millisecond; another device sends shortly before. An application hears
-everything but raw data, with the times of the kernel. `eyestream_lab.audit.pairs` compares the worlds. Sizes of packets
+everything but raw data, with the times of the kernel. `tests.rigs.two_worlds` compares the worlds. Sizes of packets
 are compared with the times: those of TLS records follow from them.
 
 A table comes out: for each pair the number of observations, the difference of the medians in microseconds, how often
@@ -39,9 +39,9 @@ from typing import Any
 
 import numpy as np
 
-from eyestream_lab.audit.pairs import Comparison, compare
 from tests.rigs.certificates import Authority
 from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.two_worlds import Comparison, compare
 from tools.verification.moments.machine import measure_noise
 from tools.verification.moments.scenarios import SCENARIOS, Scenario, Worlds, drive, observed
 from tools.verification.moments.tap import Record

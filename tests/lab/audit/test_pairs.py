@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eyestream_lab.audit.pairs import FALSE_ALARM, compare, interval_of_share, median_difference
+from tests.rigs.two_worlds import FALSE_ALARM, compare, interval_of_share, median_difference
 
 COMPARISONS = 30
 

@@ -12,8 +12,8 @@ import pytest
 from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream_lab.cli import simulate as command
-from eyestream_lab.simulation.likeness import COLUMNS, LAGS, Likeness, load_likeness, measure
 from eyestream_lab.simulation.people import CONSTANTS, NAMES, Statistics, load_statistics, simulate, simulate_person
+from tests.rigs.likeness import COLUMNS, LAGS, Likeness, load_likeness, measure
 
 SECONDS = 700.0  # 1400 rows, as long as the corpus' recordings
 PEOPLE = 60

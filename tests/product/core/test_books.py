@@ -19,9 +19,9 @@ from eyestream.core.noise.response import keep_probability
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
 from eyestream_lab.files.books import shipped_books
-from eyestream_lab.simulation import books as made
-from eyestream_lab.simulation.books import trained
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
+from tests.rigs import trained_books as made
+from tests.rigs.trained_books import trained
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,6 @@ ROOMS = {
         "eyestream.core.tasks",
         "eyestream.core.mechanisms.words",
         "eyestream_lab.mechanisms.words",
-        "eyestream_lab.study.linking",
     ),
 }
 """Of each kind: its mechanism, its model, its front end, its part of the laboratory and the study of it alone."""

@@ -8,7 +8,7 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.words.calibrate import calibrate_words
 from eyestream.core.tasks.directions import LabelledSession
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.simulation.task_sessions import Parts, simulate_tasks
+from tests.rigs.linking.people import Parts, simulate_tasks
 
 __all__ = ["NAMES", "RATE_HZ", "SESSIONS", "TASKS", "N", "calibration", "people"]
 

@@ -19,8 +19,8 @@ from eyestream.core.tasks.history import History, Remembering, SessionLevel
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.files.books import shipped_books
-from eyestream_lab.simulation.task_sessions import Parts, simulate_tasks
 from eyestream_lab.testing.noise import SeededNoise
+from tests.rigs.linking.people import Parts, simulate_tasks
 
 Array = NDArray[np.float64]
 N, FEATURES, TASKS = 4, 8, 4

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.tasks.history import History, Remembering, SessionLevel
 from eyestream.errors import CalibrationError
-from eyestream_lab.study.linking.pseudonyms import raw_levels, residual_map
+from tests.rigs.linking.pseudonyms import raw_levels, residual_map
 
 Array = NDArray[np.float64]
 F, N = 3, 8

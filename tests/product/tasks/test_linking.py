@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from eyestream.core.tasks.history import Remembering
 from eyestream.errors import ConfigError
-from eyestream_lab.simulation.task_sessions import Parts, simulate_tasks, task_means
-from eyestream_lab.study.linking.galleries import GALLERY_ATTACKERS, name_pseudonyms
-from eyestream_lab.study.linking.pairs import area, furthest
-from eyestream_lab.study.linking.pseudonyms import link_pseudonyms, residual_map
-from eyestream_lab.study.linking.release import Public, Sessions, Walk, kept_apart, learned, raw, residual
-from eyestream_lab.study.linking.sessions import SESSION_ATTACKERS, SeenSession, link_sessions
-from eyestream_lab.study.linking.words import link_words, worded
 from eyestream_lab.testing.noise import SeededNoise
+from tests.rigs.linking.galleries import GALLERY_ATTACKERS, name_pseudonyms
+from tests.rigs.linking.pairs import area, furthest
+from tests.rigs.linking.people import Parts, simulate_tasks, task_means
+from tests.rigs.linking.pseudonyms import link_pseudonyms, residual_map
+from tests.rigs.linking.release import Public, Sessions, Walk, kept_apart, learned, raw, residual
+from tests.rigs.linking.sessions import SESSION_ATTACKERS, SeenSession, link_sessions
+from tests.rigs.linking.words import link_words, worded
 
 Array = NDArray[np.float64]
 

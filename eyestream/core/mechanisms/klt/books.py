@@ -4,7 +4,7 @@ Beside quantising score by score, a book of the same number of points leaves les
 bits need not be whole for each score (Gersho, IEEE Trans. Inf. Theory 25(4), 1979). Nearest is counted by
 sum_i w_i (y_i - q_i)^2, w the worth of each score. Each point is the mean of its cell under the standard normal law, so
 that E q y' = E q q' for what it stands for. Points are public figures that no recording enters, made once
-(`eyestream_lab.simulation.books`) and stored in each calibration, so that everybody has the same to the last bit.
+(`tests.rigs.trained_books`) and stored in each calibration, so that everybody has the same to the last bit.
 Usefulness rests on them, privacy does not.
 """
 

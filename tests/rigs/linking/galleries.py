@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 
-from eyestream_lab.study.linking.pairs import area
-from eyestream_lab.study.linking.sessions import SeenSession
+from tests.rigs.linking.pairs import area
+from tests.rigs.linking.sessions import SeenSession
 
 __all__ = ["GALLERY_ATTACKERS", "name_pseudonyms"]
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from eyestream_lab.study.linking.pairs import area
+from tests.rigs.linking.pairs import area
 
 __all__ = ["SESSION_ATTACKERS", "SeenSession", "link_sessions"]
 

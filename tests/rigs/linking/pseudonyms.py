@@ -24,8 +24,8 @@ from math import lgamma
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream_lab.simulation.task_sessions import Parts
-from eyestream_lab.study.linking.pairs import area
+from tests.rigs.linking.pairs import area
+from tests.rigs.linking.people import Parts
 
 __all__ = ["SeenPseudonym", "link_pseudonyms", "pairs_of", "raw_levels", "residual_map"]
 

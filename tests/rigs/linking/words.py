@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from eyestream.core.noise import Noise
 from eyestream.core.tasks.decision import DecisionLaw, Judge, decide
-from eyestream_lab.simulation.task_sessions import SimulatedSession, simulate_tasks, task_means
-from eyestream_lab.study.linking.pairs import area
-from eyestream_lab.study.linking.pseudonyms import SeenPseudonym, link_pseudonyms, pairs_of
-from eyestream_lab.study.linking.release import FEATURES, PUBLIC, TASKS, Public, residual
+from tests.rigs.linking.pairs import area
+from tests.rigs.linking.people import SimulatedSession, simulate_tasks, task_means
+from tests.rigs.linking.pseudonyms import SeenPseudonym, link_pseudonyms, pairs_of
+from tests.rigs.linking.release import FEATURES, PUBLIC, TASKS, Public, residual
 
 __all__ = ["Worded", "link_words", "worded"]
 

@@ -13,8 +13,8 @@ from eyestream.core.noise import Noise
 from eyestream.core.tasks.directions import LabelledSession, calibrate_tasks, remembering_of
 from eyestream.core.tasks.history import History, Remembering, SessionLevel
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.simulation.task_sessions import Parts, SimulatedSession, simulate_tasks, task_means
-from eyestream_lab.study.linking.pseudonyms import SeenPseudonym, residual_map
+from tests.rigs.linking.people import Parts, SimulatedSession, simulate_tasks, task_means
+from tests.rigs.linking.pseudonyms import SeenPseudonym, residual_map
 
 __all__ = ["FEATURES", "PUBLIC", "TASKS", "Public", "Sessions", "Walk", "kept_apart", "learned", "raw", "residual"]
 
