@@ -9,6 +9,7 @@ docs/central.md stays.
 import argparse
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.simulation.people import NAMES, RATE_HZ, load_statistics, simulate
 from eyestream_lab.study.plan import FULL
-from eyestream_lab.study.run import run_only
+from eyestream_lab.study.run import Study
 
 SEED, SECONDS, PEOPLE = 5, 160.0, 128
 PLAN = replace(FULL, chunks=(32,), attack_chunks=(32,), epsilons=(0.48, 4.8, 48.0))
@@ -54,14 +55,8 @@ def main() -> None:
         Recording(np.arange(len(rows)) / RATE_HZ, rows.astype(np.float64), NAMES, f"sim-{i:03d}", simulated=True)
         for i, rows in enumerate(drawn)
     ]
-    run_only(
-        recordings,
-        options.out,
-        PLAN,
-        ["central"],
-        jobs=1,
-        progress=lambda text: print(text, file=sys.stderr, flush=True),
-    )
+    said = partial(print, file=sys.stderr, flush=True)
+    Study(recordings, options.out, PLAN, jobs=1, progress=said).parts(["central"])
     behind = TARGET.read_text().partition(END)[2] if TARGET.is_file() else "\n"
     TARGET.write_text(f"{HEAD}\n{(options.out / 'central.md').read_text().strip()}\n\n{END}{behind}")
 

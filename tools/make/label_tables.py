@@ -10,6 +10,7 @@ there, docs/tables.md is written; what stands behind its last mark stays.
 import argparse
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.simulation.labelled import simulate_labelled
 from eyestream_lab.simulation.people import NAMES, RATE_HZ, load_statistics
 from eyestream_lab.study.plan import FULL
-from eyestream_lab.study.run import run_only
+from eyestream_lab.study.run import Study
 
 SEED, SECONDS = 2023, 660.0
 PLAN = replace(FULL, chunks=(32,), attack_chunks=(32,), stride=60)
@@ -59,15 +60,8 @@ def main() -> None:
     ]
     for part in options.only:
         labels = {m.name: {column: m.labels[column] for column in PARTS[part]} for m in made}
-        run_only(
-            recordings,
-            options.out,
-            PLAN,
-            [part],
-            labels=labels,
-            jobs=1,
-            progress=lambda text: print(text, file=sys.stderr, flush=True),
-        )
+        said = partial(print, file=sys.stderr, flush=True)
+        Study(recordings, options.out, PLAN, labels, jobs=1, progress=said).parts([part])
     pages = [options.out / f"{part}.md" for part in PARTS]
     if all(page.is_file() for page in pages):
         write_page("\n".join(page.read_text() for page in pages), options.people)

@@ -107,7 +107,7 @@ def main(options: argparse.Namespace) -> None:
     missing = [name for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise ConfigError(f"{', '.join(missing)} not installed: pip install eyestream-lab")
-    from eyestream_lab.study import one_table as tables  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
+    from eyestream_lab.study import run as tables  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
 
     if options.table == "list":
         print(tables.listed())
@@ -136,11 +136,11 @@ def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None,
     if asked is None:
         return None, None
     name, equals, file = asked.partition("=")
-    if attacking and not equals and not tables.known(name):
+    if attacking and not equals and name not in tables.TABLES:
         return tables.ATTACKS, Path(asked)
     if attacking and name != tables.ATTACKS:
         raise ConfigError(f"--table {asked}: with options of the attacks expected --table attacks, or attacks=FILE")
-    if not tables.known(name):
+    if name not in tables.TABLES:
         raise ConfigError(
             f"--table {asked}: there is no such table{meant(name, tables.TABLES)}; eyestream study --table list shows "
             f"them; to have the attacks' table in a file: --table attacks={asked}"
@@ -149,56 +149,29 @@ def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None,
 
 
 def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, file: Path | None) -> Path:
-    from eyestream_lab.study.one_table import made_quick, make_table  # noqa: PLC0415
-    from eyestream_lab.study.plan import FULL, QUICK  # noqa: PLC0415
-    from eyestream_lab.study.population import read_labels  # noqa: PLC0415
+    from eyestream_lab.study.run import made_quick  # noqa: PLC0415
 
     quick = options.quick or made_quick(options.out)
     if quick and not options.quick:
         print(f"{options.out} holds a quick study, and the table is of its cells: for a full one take another --out")
-    return make_table(
-        loaded,
-        options.out,
-        QUICK if quick else FULL,
-        name,
-        target=file,
-        labels=read_labels(options.labels) if options.labels is not None else None,
-        published=options.published,
-        jobs=options.jobs,
-        cluster=options.cluster,
-        progress=Line(),
-    )
+    path: Path = _made(options, loaded, quick=quick).table(name, target=file, published=options.published)
+    return path
 
 
 def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
+    made = _made(options, loaded, quick=options.quick)
+    path: Path = made.parts(options.only) if options.only else made.report(options.published)
+    return path
+
+
+def _made(options: argparse.Namespace, loaded: list[Recording], *, quick: bool) -> Any:
     from eyestream_lab.study.plan import FULL, QUICK  # noqa: PLC0415
     from eyestream_lab.study.population import read_labels  # noqa: PLC0415
-    from eyestream_lab.study.run import run, run_only  # noqa: PLC0415
+    from eyestream_lab.study.run import Study  # noqa: PLC0415
 
     labels = read_labels(options.labels) if options.labels is not None else None
-    plan = QUICK if options.quick else FULL
-    if options.only:
-        return run_only(
-            loaded,
-            options.out,
-            plan,
-            options.only,
-            labels=labels,
-            jobs=options.jobs,
-            cluster=options.cluster,
-            progress=Line(),
-        )
-
-    return run(
-        loaded,
-        options.out,
-        plan,
-        labels=labels,
-        published=options.published,
-        jobs=options.jobs,
-        cluster=options.cluster,
-        progress=Line(),
-    )
+    plan = QUICK if quick else FULL
+    return Study(loaded, options.out, plan, labels, options.jobs, options.cluster, Line())
 
 
 def _datasets(options: argparse.Namespace) -> Path:

@@ -1,51 +1,138 @@
-"""Figures of utility, correlation, leakage over time, and the choice of k."""
+"""The figures of a study: what each draws of which records, and what to conclude from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from eyestream.gaze.features import NAMES, UNITS
 from eyestream_lab.study.cells import Record
 from eyestream_lab.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, log_values, panels, short
+from eyestream_lab.study.identification import PROTOCOLS
+from eyestream_lab.study.recovery import ATTACKS
+from eyestream_lab.study.ways import RAW_ROWS, ways
 
 __all__ = [
-    "choice_chart",
+    "CAPTIONS",
     "correlation_chart",
-    "distinct",
-    "error_chart",
+    "frontier_chart",
+    "identification_chart",
     "leakage_chart",
-    "points",
+    "match_chart",
     "published_chart",
+    "recovery_chart",
+    "trace_chart",
     "utility_chart",
 ]
 
+CAPTIONS = {
+    "frontier": (
+        "Utility against identity, at equal epsilon a minute. Higher is more useful, and further left is harder to "
+        "recognise: what you want lies in the upper left. Utility is explained variance around the common mean, with "
+        "features that follow from each other counted once. Identity is the area under the ROC curve of the strongest "
+        "attacker that was tried. Two ways differ where their bars (95 % over people) do not overlap. Dashed: the most "
+        "that a release of this epsilon could explain under klt's model (causal rate-distortion). Open marks: shrunk, "
+        "smoothed and clipped. An arrow at the lower edge: it explains less than is drawn. A way without levels, such "
+        "as the default of `eyestream init`, is to be judged by the picture 'Own means removed'."
+    ),
+    "frontier-own": (
+        "Own means removed: the same with each person's own mean removed from both sides. It shows what comes "
+        "through of behaviour alone, and is the fair picture of a way without levels. A mark above 0 tells an "
+        "application more than somebody's average does."
+    ),
+    "error": (
+        "Mean squared error / corpus variance, median feature. Lower is better. At 1 the release is as wrong as the "
+        "corpus' mean, which costs no epsilon. Above 1 it is of no use."
+    ),
+    "nmse": (
+        "Median of |NMSE| over chunks, features, recordings and runs. Lower is better. It ranks mechanisms as the "
+        "papers do. No value of it says that a release is useful."
+    ),
+    "published": (
+        "NMSE beside published values. People and recordings are others, so compare orders of magnitude and slopes. "
+        "Where they agree, the mechanism here is the published one."
+    ),
+    "correlation": (
+        "Correlation coefficient against lag. Where the signal's line is high, rows at this distance repeat each "
+        "other. Noise that is drawn for each row averages out over them, so rows are released in chunks."
+    ),
+    "leakage": (
+        "Temporal privacy leakage relative to epsilon. 1 is what the release of the chunk alone tells. A line above "
+        "1 says by how much the other releases of a session raise it, under this model."
+    ),
+    "identification": (
+        "Strongest attacker of each protocol. Bars: 2 standard errors over the splits. A bar that reaches the line "
+        "of chance does not show that anybody is recognised, nor that nobody is."
+    ),
+    "match": (
+        "Cumulative match curves of the random forest, learned on one release and tested on another one. The nearer "
+        "a curve lies to chance, the less a list of likely people helps an attacker."
+    ),
+    "averaging": (
+        "What averaging recovers. A line that rises shows that several releases of one chunk tell more than one "
+        "does, so each of them costs."
+    ),
+    "filtering": (
+        "What knowledge of the corpus recovers. The highest line of a mechanism is what its releases tell whoever "
+        "knows the corpus."
+    ),
+}
+"""Of figures by their names; that of the traces is `eyestream_lab.study.opening`'s."""
+
+_CHANCE: dict[str, Any] = {"color": "#777777", "linestyle": ":", "linewidth": 1.2}
 _NMSE_LINES = {("nmse_abs", "ours, mean of |NMSE|"): "-", ("nmse_median", "ours, median"): "--"}
+_FORMS = {form.label: form for way in ways().values() for form in way.forms}
+_UNITS = dict(zip(NAMES, UNITS, strict=True))
+_LOWEST = -0.35
+"""What explains less is drawn at the lower edge of the frontier, as an arrow."""
 
 
-def distinct(records: Sequence[Record], name: str) -> list[Any]:
+def _chart(
+    panes: Mapping[str, Callable[[Axes], None]],
+    y_label: str,
+    *,
+    columns: int = 3,
+    x_label: str = "",
+    ticks: Sequence[float] = (),
+) -> Figure:
+    """A panel for each title, by what draws it; with `ticks` over a logarithmic axis, and one legend below."""
+    figure, axes = panels(len(panes), columns=columns)
+    for axis, (title, draw) in zip(axes, panes.items(), strict=True):
+        draw(axis)
+        axis.set_title(title, fontsize=9)
+        if ticks:
+            log_axis(axis, ticks, x_label)
+    axes[0].set_ylabel(y_label, fontsize=9)
+    legend_below(figure, axes)
+    return figure
+
+
+def _distinct(records: Sequence[Record], name: str) -> list[Any]:
     """Distinct values of a column, in the order in which they come."""
     return list(dict.fromkeys(record[name] for record in records))
 
 
-def points(records: Sequence[Record], x: str, y: str) -> tuple[list[float], list[float]]:
+def _points(records: Sequence[Record], x: str, y: str) -> tuple[list[float], list[float]]:
     """Two columns of the records that have both, ascending in the first."""
     pairs = sorted((record[x], record[y]) for record in records if record[y] is not None)
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
-def utility_chart(records: Sequence[Record], measure: str, label: str, *, logarithmic: bool = True) -> Figure:
+def utility_chart(records: Sequence[Record], measure: str, label: str) -> Figure:
     """One measure against epsilon, a panel for each chunk length; sources that do not chunk stand in all of them."""
-    lengths, epsilons = distinct(records, "n"), sorted(set(distinct(records, "epsilon")))
-    figure, axes = panels(len(lengths))
-    for axis, n in zip(axes, lengths, strict=True):
-        for source in distinct(records, "source"):
+    lengths = _distinct(records, "n")
+
+    def drawn(axis: Axes, n: int) -> None:
+        for source in _distinct(records, "source"):
             own = [r for r in records if r["source"] == source]
             shown = [r for r in own if r["n"] == n] or [r for r in own if r["n"] == lengths[0]]
             shrunk = "shrunk" in source
             axis.plot(
-                *points(shown, "epsilon", measure),
+                *_points(shown, "epsilon", measure),
                 color=colour(source),
                 marker=MARKERS.get(n, "o"),
                 markersize=4,
@@ -53,41 +140,38 @@ def utility_chart(records: Sequence[Record], measure: str, label: str, *, logari
                 markerfacecolor="none" if shrunk else colour(source),
                 label=source,
             )
-        log_axis(axis, epsilons, "total epsilon")
-        axis.set_title(f"chunks of {n} rows", fontsize=9)
-        if logarithmic:
-            axis.set_yscale("log")
-    axes[0].set_ylabel(label, fontsize=9)
-    legend_below(figure, axes)
-    return figure
+        axis.set_yscale("log")
+
+    panes = {f"chunks of {n} rows": partial(drawn, n=n) for n in lengths}
+    return _chart(panes, label, x_label="total epsilon", ticks=sorted(set(_distinct(records, "epsilon"))))
 
 
 def published_chart(records: Sequence[Record], published: Sequence[Record]) -> Figure:
     """Our NMSE beside published values: lines ours (modulus, mean and median), crosses and dots the published ones."""
-    names = [name for name in ("LPA", "FPA", "CFPA", "DCFPA") if name in distinct(records, "source")]
-    epsilons = sorted(set(distinct(records, "epsilon")))
-    figure, axes = panels(len(names), columns=4)
-    for axis, name in zip(axes, names, strict=True):
+    names = [name for name in ("LPA", "FPA", "CFPA", "DCFPA") if name in _distinct(records, "source")]
+
+    def drawn(axis: Axes, name: str) -> None:
         own = [r for r in records if r["source"] == name and r["n"] == 32]
         for which, style in _NMSE_LINES.items():
-            axis.plot(*points(own, "epsilon", which[0]), color=colour(name), marker="o", markersize=4, ls=style)
+            axis.plot(*_points(own, "epsilon", which[0]), color=colour(name), marker="o", markersize=4, ls=style)
             axis.plot([], [], color="#000000", marker="o", markersize=4, ls=style, label=which[1])
         theirs = [r for r in published if r["source"] == name and r["n"] in (None, 32)]
-        for dataset, mark in zip(distinct(theirs, "dataset"), "x+1", strict=False):
-            x, y = points([r for r in theirs if r["dataset"] == dataset], "epsilon", "nmse")
+        for dataset, mark in zip(_distinct(theirs, "dataset"), "x+1", strict=False):
+            x, y = _points([r for r in theirs if r["dataset"] == dataset], "epsilon", "nmse")
             axis.plot(x, np.abs(y), mark, color="#555555", markersize=6, label=f"published, {dataset}")
         axis.set_yscale("log")
-        axis.set_title(name if name in ("LPA", "FPA") else f"{name}, chunks of 32 rows", fontsize=9)
-        log_axis(axis, epsilons, "total epsilon")
-    axes[0].set_ylabel("|NMSE|, lower is better", fontsize=9)
-    legend_below(figure, axes)
-    return figure
+
+    panes = {
+        name if name in ("LPA", "FPA") else f"{name}, chunks of 32 rows": partial(drawn, name=name) for name in names
+    }
+    ticks = sorted(set(_distinct(records, "epsilon")))
+    return _chart(panes, "|NMSE|, lower is better", columns=4, x_label="total epsilon", ticks=ticks)
 
 
 def correlation_chart(records: Sequence[Record]) -> Figure:
     """Correlation coefficient against lag, of the signals and of their differences."""
-    figure, axes = panels(2, columns=2)
-    for axis, name in zip(axes, ("raw", "difference"), strict=True):
+
+    def drawn(axis: Axes, name: str) -> None:
         own = [r for r in records if r["signal"] == name]
         lags = [r["lag_s"] for r in own]
         bands = [r["low"] for r in own], [r["high"] for r in own]
@@ -95,29 +179,28 @@ def correlation_chart(records: Sequence[Record]) -> Figure:
         axis.plot(lags, [r["mean"] for r in own], color="#000000", marker="o", markersize=4, label="mean")
         axis.axhline(0, color="#777777", linewidth=0.8)
         axis.set_ylim(-0.6, 1.05)
-        axis.set_title({"raw": "signal", "difference": "difference signal"}[name], fontsize=9)
-        log_axis(axis, (0.5, 1, 2, 4, 8, 16, 32, 64, 128), "lag in seconds")
-    axes[0].set_ylabel("correlation coefficient", fontsize=9)
-    legend_below(figure, axes)
-    return figure
+
+    panes = {"signal": partial(drawn, name="raw"), "difference signal": partial(drawn, name="difference")}
+    ticks = (0.5, 1, 2, 4, 8, 16, 32, 64, 128)
+    return _chart(panes, "correlation coefficient", columns=2, x_label="lag in seconds", ticks=ticks)
 
 
 def leakage_chart(records: Sequence[Record]) -> Figure:
     """Left: leakage at each time over epsilon. Right: supremum over epsilon against epsilon."""
-    lengths, epsilons = distinct(records, "n"), sorted(set(distinct(records, "epsilon")))
+    lengths, epsilons = _distinct(records, "n"), sorted(set(_distinct(records, "epsilon")))
     figure, axes = panels(2, columns=2, share_y=False)
     for index, epsilon in enumerate(epsilons):
         own = [r for r in records if r["t"] is not None and r["epsilon"] == epsilon and r["n"] == lengths[0]]
         shade = str(0.75 - 0.75 * index / max(len(epsilons) - 1, 1))
-        x, y = points(own, "t", "leakage")
+        x, y = _points(own, "t", "leakage")
         axes[0].plot(x, np.array(y) / epsilon, color=shade, label=f"epsilon {epsilon:g}")
     axes[0].set(xlabel="chunk", ylabel="leakage of one chunk / epsilon", xlim=(1, None))
     axes[0].xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_title(f"4 states, chunks of {lengths[0]} rows", fontsize=9)
     for n in lengths:
-        for dash, states in zip(DASHES, distinct(records, "states"), strict=False):
+        for dash, states in zip(DASHES, _distinct(records, "states"), strict=False):
             own = [r for r in records if r["t"] is None and r["n"] == n and r["states"] == states]
-            x, y = points(own, "epsilon", "supremum")
+            x, y = _points(own, "epsilon", "supremum")
             label, mark = f"n = {n}, {states} states", MARKERS.get(n, "o")
             axes[1].plot(x, np.array(y) / x, marker=mark, markersize=4, dashes=dash, color="#000000", label=label)
     axes[1].set_title("supremum for time without end", fontsize=9)
@@ -131,48 +214,167 @@ def leakage_chart(records: Sequence[Record]) -> Figure:
     return figure
 
 
-def error_chart(records: Sequence[Record]) -> Figure:
-    """Error over variance against k: lines in closed form, marks simulated; a panel for each epsilon."""
-    epsilons = [e for e in sorted(set(distinct(records, "epsilon"))) if e >= 4.8]
-    figure, axes = panels(len(epsilons), columns=4, share_y=False)
-    for axis, epsilon in zip(axes, epsilons, strict=True):
-        for mechanism in distinct(records, "mechanism"):
-            own = [r for r in records if r["epsilon"] == epsilon and r["mechanism"] == mechanism]
-            name = mechanism.upper()
-            x, y = points(own, "k", "closed_form")
-            axis.plot(x, y, color=colour(name), label=f"{name}, closed form")
-            axis.plot(*points(own, "k", "simulated"), "x", color=colour(name), label=f"{name}, simulated")
-            best = int(np.argmin(y))
-            axis.plot(x[best], y[best], "o", color=colour(name), markersize=8, fillstyle="none", label="least")
-        log_values(axis)
-        axis.set_title(f"epsilon {short(epsilon)}", fontsize=9)
-        log_axis(axis, (1, 2, 4, 8, 16), "coefficients kept, k")
-    for axis in axes[::4]:
-        axis.set_ylabel("squared error / variance", fontsize=9)
+def identification_chart(summary: Sequence[Record]) -> Figure:
+    """Rank-1 rate of the strongest attacker against epsilon, a panel for each protocol; bars are 2 standard errors."""
+    epsilons = sorted({r["epsilon"] for r in summary if r["epsilon"]})
+    raw = [r["rate"] for r in summary if r["protocol"] == "raw"]
+
+    def drawn(axis: Axes, protocol: str) -> None:
+        own = [r for r in summary if r["protocol"] == protocol]
+        axis.axhline(own[0]["chance"], **_CHANCE, label=f"chance, {own[0]['chance']:.3f}")
+        axis.axhline(float(np.max(raw)), color=colour("raw"), linewidth=1.2, label="raw rows")
+        axis.set_ylim(-0.02, 1.04)
+        for source, n in dict.fromkeys((r["source"], r["n"]) for r in own):
+            groups = [[r for r in own if (r["source"], r["n"], r["epsilon"]) == (source, n, e)] for e in epsilons]
+            line = [max(here, key=lambda r: float(r["rate"])) for here in groups if here]
+            axis.errorbar(
+                [r["epsilon"] for r in line],
+                [r["rate"] for r in line],
+                [2 * r["standard_error"] for r in line],
+                color=colour(source),
+                marker=MARKERS.get(n, "o"),
+                markersize=4,
+                linestyle="-" if n == 32 else "--",
+                linewidth=1.1,
+                elinewidth=0.8,
+                capsize=2,
+                label=source if source == "FPA" or source.startswith("Steil") else f"{source}, n = {n}",
+            )
+
+    panes = {protocol: partial(drawn, protocol=protocol) for protocol in PROTOCOLS}
+    return _chart(panes, "share of people, rank 1", columns=4, x_label="total epsilon", ticks=epsilons)
+
+
+def match_chart(summary: Sequence[Record], attacker: str, epsilons: Sequence[float]) -> Figure:
+    """Cumulative match curves of the white box, a panel for each epsilon, chunks of the first length."""
+    n = min(r["n"] for r in summary)
+    ranks = np.arange(1, len(summary[0]["curve"]) + 1)
+
+    def drawn(axis: Axes, epsilon: float) -> None:
+        for record in summary:
+            is_raw = record["source"] == "raw"
+            wanted = is_raw or (record["epsilon"] == epsilon and record["protocol"] == "white box, anew")
+            if wanted and record["attacker"] == attacker and record["n"] == n:
+                axis.plot(ranks, record["curve"], color=colour(record["source"]), label=record["source"])
+        axis.plot(ranks, ranks / len(ranks), color="#777777", linestyle=":", label="chance")
+        axis.set_xlabel("rank", fontsize=9)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_ylim(0, 1.03)
+
+    panes = {f"epsilon {short(epsilon)}": partial(drawn, epsilon=epsilon) for epsilon in epsilons}
+    return _chart(panes, "right person at this rank or before", columns=4)
+
+
+def recovery_chart(records: Sequence[Record], *, averaging: bool) -> Figure:
+    """Explained variance of the attacker's estimate, a panel for each source.
+
+    Averaging: against the number of releases of the same chunk, a line for each epsilon. Else against epsilon, a line
+    for what the attacker makes use of.
+    """
+    x_name, line_name, x_label, ticks, lines = (
+        ("count", "epsilon", "releases of the same chunk", (1, 10, 100, 1000), sorted({r["epsilon"] for r in records}))
+        if averaging
+        else ("epsilon", "attack", "total epsilon of a chunk", sorted({r["epsilon"] for r in records}), list(ATTACKS))
+    )
+
+    def drawn(axis: Axes, source: str) -> None:
+        for dash, line in zip(DASHES, lines, strict=False):
+            own = [r for r in records if r["source"] == source and r[line_name] == line]
+            if own:
+                label = f"epsilon {line:g} a release" if averaging else line
+                x, y = _points(own, x_name, "explained_variance_median")
+                axis.plot(x, y, color=colour(source), dashes=dash, marker="o", ms=3)
+                axis.plot([], [], color="#000000", dashes=dash, marker="o", ms=3, label=label)
+        axis.axhline(0, **_CHANCE, label="corpus mean alone")
+        axis.set_ylim(-0.25, 1.03)
+
+    panes = {source: partial(drawn, source=source) for source in _distinct(records, "source")}
+    return _chart(panes, "explained variance, median feature", x_label=x_label, ticks=ticks)
+
+
+def frontier_chart(rows: Sequence[Record], limits: Sequence[Record], n: int, which: str = "explained") -> Figure:
+    """Utility against the area of the strongest attacker, a panel for each epsilon a minute, with 95 % over people.
+
+    Open marks are the forms that are shrunk, smoothed and clipped. The dashed line is the limit of `limit`; below
+    `_LOWEST` marks stand at the edge.
+    """
+    own = [row for row in rows if row["n"] == n]
+    raw = next(row for row in own if row["label"] == RAW_ROWS)
+    minutes = sorted({row["minute"] for row in own if row["minute"] is not None})
+    figure, axes = panels(len(minutes), columns=4, height=3.6)
+    for axis, minute in zip(axes, minutes, strict=True):
+        here = [row for row in own if row["minute"] == minute]
+        for row in here:
+            _mark(axis, row, which)
+        star: dict[str, Any] = {"color": "#000000", "marker": "*", "markersize": 9, "capsize": 2, "label": "raw rows"}
+        axis.errorbar(raw["area"], 1.0, xerr=_bars(raw, "area"), **star)
+        limit = [r["explained"] for r in limits if (r["n"], r["minute"]) == (n, minute)]
+        if limit and which == "explained":
+            dashed: dict[str, Any] = {"color": "#555555", "linestyle": "--", "linewidth": 1.2}
+            axis.axhline(limit[0], **dashed, label="rate-distortion limit, klt's model")
+        axis.axhline(0, color="#777777", linewidth=0.8)
+        axis.axvline(0.5, **_CHANCE, label="chance")
+        axis.set(xlim=(0.35, 1.02), ylim=(_LOWEST - 0.05, 1.08))
+        axis.set_title(f"{minute:g} a minute, {here[0]['epsilon']:g} a chunk of {n} rows", fontsize=9)
+        axis.set_xlabel("who it is: area of the strongest attacker", fontsize=9)
+    what = "explained variance" if which == "explained" else "explained variance, own means removed"
+    axes[0].set_ylabel(what, fontsize=9)
     legend_below(figure, axes)
     return figure
 
 
-def choice_chart(records: Sequence[Record]) -> Figure:
-    """Left: error of the public, the private and the chunk's own k. Right: what looking at the data tells."""
-    figure, axes = panels(2, columns=2, share_y=False)
-    epsilons = sorted(set(distinct(records, "epsilon")))
-    names = {
-        "public": "public k",
-        "private": "private choice (a tenth of epsilon)",
-        "own": "best k of each chunk (leaks)",
-    }
-    for dash, (which, label) in zip(DASHES, names.items(), strict=False):
-        x, y = points(records, "epsilon", f"{which}_median")
-        axes[0].plot(x, y, color=colour("CFPA"), marker="o", markersize=4, dashes=dash, label=label)
-    axes[0].set_yscale("log")
-    axes[0].set_ylabel("squared error / variance, median feature", fontsize=9)
-    axes[0].legend(fontsize=7)
-    axes[1].plot(
-        *points(records, "epsilon", "bits"), color="#000000", marker="o", markersize=4, label="best k of the chunk"
+def _mark(axis: Axes, row: Record, which: str) -> None:
+    form = _FORMS[row["label"]]
+    low = row[which] < _LOWEST
+    axis.errorbar(
+        row["area"],
+        _LOWEST if low else row[which],
+        xerr=_bars(row, "area"),
+        yerr=None if low else _bars(row, which),
+        color=form.colour,
+        marker=form.mark,
+        markersize=6,
+        markerfacecolor="none" if form.options else form.colour,
+        elinewidth=0.8,
+        capsize=2,
+        linestyle="none",
+        label=form.label,
     )
-    axes[1].set_ylabel("bits about a chunk and feature in k", fontsize=9)
-    axes[1].legend(fontsize=7)
-    for axis in axes:
-        log_axis(axis, epsilons, "total epsilon")
+    if low:
+        ends = (row["area"], _LOWEST - 0.05), (row["area"], _LOWEST)
+        axis.annotate("", *ends, arrowprops={"arrowstyle": "->", "color": form.colour})
+
+
+def _bars(row: Record, name: str) -> list[list[float]]:
+    """Lengths below and above; an interval by resampling need not hold its figure."""
+    below, above = row[name] - row[f"{name}_low"], row[f"{name}_high"] - row[name]
+    return [[max(below, 0.0)], [max(above, 0.0)]]
+
+
+def trace_chart(records: Sequence[Record]) -> Figure:
+    """Raw rows and what was released of them, a panel for each feature; one person.
+
+    Bands: one standard deviation of the expected error to each side. Vertical lines: where chunks begin.
+    """
+    features = _distinct(records, "feature")
+    figure, axes = panels(len(features), columns=2, height=2.4, share_y=False)
+    for axis, feature in zip(axes, features, strict=True):
+        own = [r for r in records if r["feature"] == feature]
+        longest = max(own, key=lambda r: len(r["t"]))
+        axis.plot(longest["t"], _numbers(longest["raw"]), color="#000000", linewidth=1.0, label="raw rows")
+        for record in own:
+            form, t, released = _FORMS[record["label"]], record["t"], np.array(_numbers(record["released"]))
+            axis.plot(t, released, color=form.colour, linewidth=1.1, label=form.label)
+            band = released - record["error"], released + record["error"]
+            axis.fill_between(t, *band, color=form.colour, alpha=0.12, linewidth=0)
+        for begin in longest["t"][:: longest["n"]]:
+            axis.axvline(begin, color="0.8", linewidth=0.6, zorder=0)
+        axis.set_title(feature, fontsize=9)
+        axis.set_ylabel(_UNITS.get(feature, ""), fontsize=9)
+        axis.set_xlabel("seconds of the recording", fontsize=9)
+    legend_below(figure, axes)
     return figure
+
+
+def _numbers(values: Sequence[float | None]) -> list[float]:
+    return [float("nan") if value is None else value for value in values]

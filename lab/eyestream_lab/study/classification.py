@@ -6,23 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream_lab.study.cells import Cell, Record
-from eyestream_lab.study.classifiers import CLASSIFIERS, scorer
-from eyestream_lab.study.measures import mean_and_error
-from eyestream_lab.study.plan import Plan
-from eyestream_lab.study.sources import BASELINES, RAW, SOURCES, World
+from eyestream_lab.study.classifiers import scorer
 from eyestream_lab.study.splits import halves
 
 __all__ = [
     "PERSON",
     "Outcome",
-    "cells",
     "label_folds",
-    "measure",
     "outcomes",
     "person_folds",
     "session_folds",
-    "summarise",
     "vote",
 ]
 
@@ -30,35 +23,6 @@ Array = NDArray[np.float64]
 
 PERSON = "person"
 """The task that needs no labels: first half of each recording against its second half."""
-
-
-def cells(plan: Plan, world: World) -> list[Cell]:
-    """One cell for each task, source, chunk length, epsilon and seed."""
-    work = []
-    for task in (PERSON, *world.population.labels):
-        for source in (RAW, *SOURCES, *BASELINES):
-            if not source.attacked:
-                continue
-            for n in plan.attack_chunks if source.chunked else plan.attack_chunks[:1]:
-                for epsilon in plan.epsilons if source is not RAW else (0.0,):
-                    for seed in range(plan.seeds):
-                        settings = {"source": source.label, "mechanism": source.mechanism, "n": n, "epsilon": epsilon}
-                        work.append(
-                            Cell("classification", {"task": task, "seed": seed, "stride": plan.stride} | settings)
-                        )
-    return work
-
-
-def measure(
-    world: World, *, task: str, source: str, mechanism: str, n: int, epsilon: float, seed: int, stride: int
-) -> list[Record]:
-    """Accuracy of each classifier on one private release, trained and tested on private rows."""
-    release = world.releases(source, n, epsilon, seed=seed)
-    population = world.population
-    rows = {r: release(r)[:, world.active] for r in population.released}
-    if task == PERSON:
-        return _person(world, rows, n, seed, max(stride // 2, 1))
-    return _label(world, rows, task, seed, stride)
 
 
 Part = tuple[int, int, Array]
@@ -135,30 +99,6 @@ def _seen(rows: Array) -> Array:
     return rows[np.isfinite(rows).all(axis=1)]
 
 
-def _person(world: World, rows: dict[int, Array], n: int, seed: int, stride: int) -> list[Record]:
-    classes, folds = person_folds(world.population.people, rows, n, stride)
-    base = {"classes": len(classes), "chance": 1 / len(classes)}
-    return [{"classifier": name} | base | _result(name, folds, seed) for name in CLASSIFIERS]
-
-
-def _label(world: World, rows: dict[int, Array], task: str, seed: int, stride: int) -> list[Record]:
-    population = world.population
-    labels = population.labels[task]
-    values, folds = label_folds(population.people, labels, rows, stride)
-    if not folds:
-        return []
-    shares = [sum(labels[r] == value for r in rows) / len(rows) for value in values]
-    base = {"classes": len(values), "chance": 1 / len(values), "largest_class": max(shares)}
-    return [{"classifier": name} | base | _result(name, folds, seed) for name in CLASSIFIERS]
-
-
-def _result(name: str, folds: Sequence[Fold], seed: int) -> Record:
-    found = outcomes(name, folds, seed)
-    windows = sum(outcome.windows for outcome in found)
-    right = sum(outcome.right for outcome in found)
-    return {"per_window": right / windows, "voted": float(np.mean([outcome.vote for outcome in found]))}
-
-
 def outcomes(name: str, folds: Sequence[Fold], seed: int) -> list[Outcome]:
     """How the classifier `name` of `CLASSIFIERS` does on every tested recording of every fold."""
     found = []
@@ -181,20 +121,3 @@ def vote(predicted: NDArray[np.intp], label: int) -> float:
     counts = np.bincount(predicted, minlength=label + 1)
     leading = np.flatnonzero(counts == counts.max())
     return float(label in leading) / len(leading)
-
-
-def summarise(records: Sequence[Record]) -> list[Record]:
-    """Mean over the seeds with half the width of the 95 % confidence interval."""
-    groups: dict[tuple[str | float, ...], list[Record]] = {}
-    for record in records:
-        key = tuple(record[name] for name in ("task", "source", "n", "epsilon", "classifier"))
-        groups.setdefault(key, []).append(record)
-    summary = []
-    for (task, source, n, epsilon, classifier), group in groups.items():
-        row: Record = {"task": task, "source": source, "n": n, "epsilon": epsilon, "classifier": classifier}
-        for name in ("per_window", "voted"):
-            mean, _, half = mean_and_error([record[name] for record in group])
-            row |= {name: mean, f"{name}_interval": half}
-        row |= {name: group[0].get(name) for name in ("classes", "chance", "largest_class")}
-        summary.append(row | {"seeds": len(group)})
-    return summary

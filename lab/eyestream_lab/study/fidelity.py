@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration.redundancy import groups_of
 from eyestream.errors import ConfigError
-from eyestream.streams import StreamSpec
 
-__all__ = ["Fidelity", "Price", "Spread", "Yardstick", "fidelity", "price_of", "spread_over_people"]
+__all__ = ["Fidelity", "Spread", "Yardstick", "fidelity", "spread_over_people"]
 
 Array = NDArray[np.float64]
 
@@ -237,31 +236,3 @@ def _correlation(three: Array) -> tuple[float, float]:
 def _r(x: Array, y: Array) -> float:
     below = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / below if below > 1e-12 * max(float(x @ x), 1e-300) else 0.0
-
-
-@dataclass(frozen=True)
-class Price:
-    """Epsilon of a way of releasing, in units that do not depend on how long a chunk is.
-
-    Attributes
-    ----------
-    chunk : of one chunk.
-    minute : of a minute of the stream, on average.
-    worst_minute : of any one minute of gaze: of all chunks that it can enter, through the reach of a row.
-    second : the same of any one second of gaze.
-    """
-
-    chunk: float
-    minute: float
-    worst_minute: float
-    second: float
-
-
-def price_of(epsilon: float, n: int, stream: StreamSpec) -> Price:
-    """Of chunks of `n` rows of the stream that cost `epsilon` each."""
-    return Price(
-        chunk=epsilon,
-        minute=epsilon * 60 * stream.rate_hz / n,
-        worst_minute=epsilon * stream.chunks_touched(n, 60.0),
-        second=epsilon * stream.chunks_touched(n, 1.0),
-    )

@@ -14,7 +14,7 @@ from eyestream_lab.study.people.inference import Trial, figures
 from eyestream_lab.study.prices import price
 from eyestream_lab.study.ways import RAW_ROWS
 
-__all__ = ["by_feature", "limits", "summarise", "traces"]
+__all__ = ["by_feature", "limits", "summarise"]
 
 Array = NDArray[np.float64]
 
@@ -146,8 +146,3 @@ def limits(records: Sequence[Record]) -> list[Record]:
     """What the model's causal rate-distortion allows."""
     names = ("n", "minute", "epsilon", "explained", "chunks")
     return [{name: record[name] for name in names} for record in records if record["measured"] == "limit"]
-
-
-def traces(records: Sequence[Record]) -> list[Record]:
-    """Of each way and feature, one person's rows and what was released of them."""
-    return [record for record in records if record["measured"] == "traces"]

@@ -16,7 +16,6 @@ class Plan:
     chunks : rows a chunk.
     attack_chunks : those that are attacked by the published classifiers, and classified.
     runs : noisy releases of each chunk for the utility.
-    seeds : releases (and classifiers) for the classification.
     splits, split_batch : random splits of each re-identification attack, and how many make one cell.
     stride : rows between the windows that classifiers see, 10 as published for this rate.
     states : numbers of states of the Markov models.
@@ -34,7 +33,6 @@ class Plan:
     chunks: tuple[int, ...]
     attack_chunks: tuple[int, ...]
     runs: int
-    seeds: int
     splits: int
     split_batch: int
     stride: int
@@ -54,7 +52,6 @@ FULL = Plan(
     chunks=(32, 64, 128),
     attack_chunks=(32,),
     runs=20,
-    seeds=3,
     splits=6,
     split_batch=3,
     stride=10,
@@ -80,7 +77,6 @@ QUICK = Plan(
     chunks=(32,),
     attack_chunks=(32,),
     runs=3,
-    seeds=1,
     splits=1,
     split_batch=1,
     stride=10,

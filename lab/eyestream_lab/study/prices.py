@@ -1,22 +1,40 @@
 """What a way of releasing costs, in units that do not depend on how long a chunk is, beside every figure."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from eyestream.ops.new_configuration import reach_of_features
-from eyestream_lab.study.fidelity import Price, price_of
+from eyestream_lab.study.cells import Record
 from eyestream_lab.study.population import Population
 
-__all__ = ["price", "with_prices"]
+__all__ = ["Price", "price", "with_prices"]
 
-Record = dict[str, Any]
+
+@dataclass(frozen=True)
+class Price:
+    """Epsilon of a way of releasing, in units that do not depend on how long a chunk is.
+
+    Attributes
+    ----------
+    chunk : of one chunk.
+    minute : of a minute of the stream, on average.
+    worst_minute : of any one minute of gaze: of all chunks that it can enter, through the reach of a row.
+    second : the same of any one second of gaze.
+    """
+
+    chunk: float
+    minute: float
+    worst_minute: float
+    second: float
 
 
 def price(epsilon: float, n: int, rate_hz: float) -> Price:
     """Of chunks of `n` rows of the 52 features that cost `epsilon` each."""
-    return price_of(epsilon, n, reach_of_features(rate_hz))
+    stream = reach_of_features(rate_hz)
+    minute, second = (epsilon * stream.chunks_touched(n, seconds) for seconds in (60.0, 1.0))
+    return Price(epsilon, epsilon * 60 * rate_hz / n, minute, second)
 
 
 def with_prices(records: Sequence[Record], population: Population, whole: Sequence[str]) -> list[Record]:

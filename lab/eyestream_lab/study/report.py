@@ -1,10 +1,11 @@
-"""The report as files: one self-contained page, a CSV of every number, the figures, the settings."""
+"""What a report is made of, and the report as files: a self-contained page, CSV of every number, figures, settings."""
 
 import csv
 import html
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,47 @@ from matplotlib.figure import Figure
 
 from eyestream_lab.study.cells import Record
 from eyestream_lab.study.figures import to_data_url, to_png
-from eyestream_lab.study.section import Section, Table
 
-__all__ = ["figure_text", "write_report", "write_summary", "write_tables"]
+__all__ = [
+    "Columns",
+    "Section",
+    "Table",
+    "figure_text",
+    "markdown",
+    "pipes",
+    "write_report",
+    "write_summary",
+    "write_tables",
+]
+
+Columns = tuple[tuple[str, str], ...]
+"""Names of columns with their headings."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Some columns of some records. Tables that belong together share a name.
+
+    The first `keys` columns say which row it is.
+    """
+
+    name: str
+    caption: str
+    columns: Columns
+    records: Sequence[Record]
+    keys: int = 1
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report."""
+
+    title: str
+    text: tuple[str, ...]
+    figures: dict[str, tuple[str, Figure]] = field(default_factory=dict)
+    """For each file name the caption and the figure."""
+    tables: tuple[Table, ...] = ()
+
 
 _STYLE = """
 :root{color-scheme:light dark;--ground:#fff;--text:#111;--soft:#444;--line:#999;--even:#f1f1f1;--link:#0645ad}
@@ -144,3 +183,24 @@ def figure_text(value: Any) -> str:
             return "infinite"
         return f"{value:.3g}" if abs(value) < 1000 or abs(value) >= 1e5 else f"{value:,.0f}"
     return str(value)
+
+
+def pipes(heads: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
+    """A table in Markdown, without a line end after the last row.
+
+    Examples
+    --------
+    >>> print(pipes(["mechanism", "N"], [["klt", 3]]))
+    | mechanism | N |
+    |---|---|
+    | klt | 3 |
+    """
+    lines = [heads, *rows]
+    drawn = ["| " + " | ".join(map(str, line)) + " |" for line in lines]
+    return "\n".join([drawn[0], "|" + "---|" * len(heads), *drawn[1:]])
+
+
+def markdown(table: Table) -> str:
+    """The columns of a table, under its caption."""
+    rows = [[figure_text(record.get(key)) for key, _ in table.columns] for record in table.records]
+    return f"**{table.caption}**\n\n{pipes([heading for _, heading in table.columns], rows)}\n"

@@ -1,56 +1,66 @@
-"""What the report says: text, figures and tables of every part, made from its records."""
+"""What the report says: text, figures and tables of every part, made from its records.
 
-from collections.abc import Callable, Sequence
+It opens with the verdict, the one picture, traces, and the tables that they come from.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
-from eyestream_lab.study import charts, charts_attacks, classification
-from eyestream_lab.study.captions import CAPTIONS
+from eyestream.core.purposes import ANCHORED
+from eyestream_lab.study import charts, frontier_summary
 from eyestream_lab.study.cells import Record
-from eyestream_lab.study.section import Section, Table
+from eyestream_lab.study.people.attackers import USUAL
+from eyestream_lab.study.plan import QUICK, Plan
+from eyestream_lab.study.report import Columns, Section, Table
+from eyestream_lab.study.verdict import MEANING, found, no_verdict, told, verdict
 
-__all__ = ["sections", "sections_of"]
+__all__ = ["opening", "sections", "sections_of"]
 
 Records = dict[str, list[Record]]
 
-
-def sections(records: Records, published: Sequence[Record]) -> list[Section]:
-    """All but those that the report opens with; `records` hold the summaries too, with prices."""
-    return [section for part in _IN_TURN for section in sections_of(part, records, published)]
-
-
-_IN_TURN = ("identification", "utility", "correlation", "coefficients", "classification", "recovery", "baseline")
-
-
-def sections_of(part: str, records: Records, published: Sequence[Record]) -> list[Section]:
-    """Those of one part of the study; of `recovery` with `timing`."""
-    made: dict[str, Callable[[], list[Section]]] = {
-        "identification": lambda: [_verdict(records["verdicts"]), _identification(records["identification-summary"])],
-        "utility": lambda: [_utility(records["utility"], published)],
-        "correlation": lambda: [_correlation(records["correlation"])],
-        "coefficients": lambda: [_coefficients(records["coefficients"])],
-        "classification": lambda: _classification(records["classification-summary"]),
-        "recovery": lambda: [_mechanism(records["recovery"], records["timing"])],
-        "baseline": lambda: [_baseline(records["baseline"])],
-    }
-    return made[part]()
-
-
-def _captioned(drawn: dict[str, Figure]) -> dict[str, tuple[str, Figure]]:
-    return {name: (CAPTIONS[name], figure) for name, figure in drawn.items()}
-
-
-_KEY = (
+_KEY: Columns = (
     ("source", "mechanism"),
     ("n", "rows a chunk"),
     ("epsilon", "epsilon"),
     ("minute", "epsilon a minute"),
     ("second", "loss of any second of gaze"),
 )
+_PRICE: Columns = (("minute", "epsilon a minute"), ("epsilon", "of a chunk"), ("n", "rows a chunk"))
 
-
-def _verdict(table: list[Record]) -> Section:
-    columns = (
+COLUMNS: dict[str, Columns] = {
+    "frontier": (
+        ("label", "released by"),
+        *_PRICE,
+        ("second", "loss of any second of gaze"),
+        ("explained_range", "explained"),
+        ("explained_middle", "explained, median feature"),
+        ("own_range", "own means removed"),
+        ("own_middle", "own means removed, median feature"),
+        ("every", "all features counted"),
+        ("nmse", "NMSE, median"),
+        ("coverage", "covered"),
+        ("attacker", "strongest attacker"),
+        ("attackers", "of"),
+        ("area_range", "area under ROC"),
+        ("rate_range", "right names"),
+        ("chance", "chance"),
+        ("p_all", "p, all attackers"),
+        ("least_area", "area that could be seen"),
+        ("in_words", "in words"),
+    ),
+    "limits": (*_PRICE, ("explained", "explained, at most")),
+    "features": (
+        ("feature", "feature"),
+        ("group", "group"),
+        ("explained", "explained"),
+        ("own", "own means removed"),
+        ("correlation", "correlation within people"),
+        ("partial", "the same, saccade rate held fixed"),
+        ("nmse", "NMSE, median"),
+    ),
+    "recognised": (
         *_KEY,
         ("passed", "attacks within 2 s.e. of chance"),
         ("attacks", "of"),
@@ -60,7 +70,167 @@ def _verdict(table: list[Record]) -> Section:
         ("standard_error", "s.e."),
         ("chance", "chance"),
         ("near_chance", "all near chance"),
+    ),
+    "utility": (
+        *_KEY,
+        ("nmse", "NMSE"),
+        ("utility", "utility 1/|NMSE|"),
+        ("nmse_abs", "mean |NMSE|"),
+        ("nmse_median", "median |NMSE|"),
+        ("error_over_variance", "MSE / variance"),
+        ("error_over_variance_median", "the same, median feature"),
+        ("explained_variance", "explained variance"),
+        ("explained_variance_median", "the same, median feature"),
+        ("coverage", "covered"),
+    ),
+    "leakage": (
+        ("n", "rows a chunk"),
+        ("states", "states"),
+        ("epsilon", "epsilon"),
+        ("length", "chunks"),
+        ("leakage", "largest leakage of a chunk"),
+        ("supremum", "supremum"),
+        ("sum", "sum over the chunks"),
+    ),
+    **{
+        table: (
+            ("signal", "signal"),
+            (name, name),
+            (f"{name}_s", "seconds"),
+            ("median", "median"),
+            ("low", "10 %"),
+            ("high", "90 %"),
+        )
+        for table, name in (("fifth", "row"), ("correlation", "lag"))
+    },
+    "filtering": (
+        *_KEY,
+        ("attack", "attacker uses"),
+        ("explained_variance", "explained variance"),
+        ("explained_variance_median", "median feature"),
+    ),
+}
+"""Of every table by its name."""
+
+
+def _table(name: str, caption: str, records: Sequence[Record], keys: int = 1) -> Table:
+    return Table(name, caption, COLUMNS[name], records, keys)
+
+
+def _captioned(**drawn: Figure) -> dict[str, tuple[str, Figure]]:
+    return {name: (charts.CAPTIONS[name], figure) for name, figure in drawn.items()}
+
+
+def opening(records: Sequence[Record], plan: Plan, rate_hz: float, said: Mapping[str, Any]) -> list[Section]:
+    """The first sections.
+
+    Parameters
+    ----------
+    records
+        Of the part `frontier`.
+    said
+        What was run, in words, by heading.
+    """
+    rows, limits = frontier_summary.summarise(records, rate_hz), frontier_summary.limits(records)
+    n, minute = plan.verdict_chunk, plan.verdict_minute
+    sentences = [*verdict(rows, limits, n, minute, quick=plan == QUICK), *_without_levels(rows, n), MEANING]
+    return [
+        Section("Verdict", tuple(sentences), _captioned(frontier=charts.frontier_chart(rows, limits, n))),
+        Section("What was run", tuple(f"{name}: {text}" for name, text in said.items())),
+        _traces([record for record in records if record["measured"] == "traces"]),
+        _frontier(rows, limits, plan, records),
+    ]
+
+
+def _without_levels(rows: Sequence[Record], n: int) -> list[str]:
+    """Why a way that takes a baseline can explain less than the common mean does, and what it tells all the same."""
+    own = [row for row in rows if row["n"] == n and ANCHORED in row["label"] and row["explained"] < 0]
+    if not own:
+        return []
+    figures = "; ".join(
+        f"at {row['minute']:g} a minute {row['explained']:.2f} around the common mean, {row['own']:.2f} around each "
+        "person's own"
+        for row in own
     )
+    return [
+        f"Why {own[0]['label']} lies below zero: it subtracts the first minute of a session, and releases how the "
+        "wearer changes after it. Whoever reads these values as levels is wrong by all that this minute differs from "
+        f"the common mean. Judge it by what it explains around each person's own mean: {figures}."
+    ]
+
+
+def _traces(records: Sequence[Record]) -> Section:
+    return Section(
+        "Raw and private traces",
+        (
+            "One person who calibrated nothing, chosen before anything was released: the one with most of these "
+            "values. The page shows this person's raw rows: it is as private as the recording.",
+        ),
+        {"traces": (_priced(records), charts.trace_chart(records))},
+    )
+
+
+def _priced(records: Sequence[Record]) -> str:
+    first = records[0]
+    return (
+        f"One person's rows, and what was released of them at {first['minute']:g} epsilon a minute "
+        f"({first['epsilon']:g} a chunk of {first['n']} rows). Vertical lines: a chunk begins. Bands: the error "
+        "that applications are given, one standard deviation to each side. A released line that follows the raw one "
+        "tells what the person does at that moment. One that stays flat, or moves within its band, tells nothing. A "
+        "way without levels follows the changes of the raw line, at another height."
+    )
+
+
+def _frontier(rows: Sequence[Record], limits: Sequence[Record], plan: Plan, records: Sequence[Record]) -> Section:
+    n, minute = plan.verdict_chunk, plan.verdict_minute
+    power = next(row for row in rows if row["minute"] is None and row["n"] == n)
+    return Section(
+        "Utility against identity",
+        (
+            f"Random halves of the people calibrate and the other half is released, then the roles change. "
+            f"Splits: {plan.frontier_splits}. Explained: of the variance of rows that are clipped at the 0.5 % "
+            "quantiles; a value that was there and was not released counts as the mean, so that nothing missing "
+            "raises a score. Mean over features, with 95 % over people in brackets, and median: one feature that "
+            "hardly moves can sink the mean.",
+            f"Attackers: {', '.join(USUAL)}. The largest of several areas flatters the attacker a little; p is "
+            "the smallest permutation p times their number. Forms that filter are attacked as released, and by the "
+            "white boxes before they are filtered.",
+            f"Power: {power['people']} people, galleries of {power['gallery']}, one split. An area below "
+            f"{power['least_area']:.2f} and right names below {power['least_rate']:.2f} (chance {power['chance']:.2f}) "
+            "would often, in one of five cases or more, not have been seen.",
+        ),
+        _captioned(**{"frontier-own": charts.frontier_chart(rows, limits, n, "own")}),
+        (
+            _table("frontier", "Utility against identity", [row | _in_words(row) for row in rows], keys=4),
+            _table("limits", "Limit of utility: causal rate-distortion under klt's model", limits),
+            *_features(frontier_summary.by_feature(records, n, minute), n, minute),
+        ),
+    )
+
+
+def _features(rows: Sequence[Record], n: int, minute: float) -> list[Table]:
+    """A table for each way of releasing."""
+    return [
+        _table("features", f"Features, {label}, {minute:g} epsilon a minute, chunks of {n} rows", own)
+        for label in dict.fromkeys(row["label"] for row in rows)
+        if (own := [row for row in rows if row["label"] == label])
+    ]
+
+
+def _in_words(row: Record) -> Record:
+    made: Record = {}
+    for name in ("explained", "own", "area", "rate"):
+        inside = f" [{row[name + '_low']:.2f}, {row[name + '_high']:.2f}]" if f"{name}_low" in row else ""
+        made[f"{name}_range"] = f"{row[name]:.2f}{inside}" if abs(row[name]) < 100 else f"{row[name]:.2g}"
+    if row["minute"] is None:
+        return made | {"in_words": found(row)}
+    words = (
+        "no verdict" if no_verdict(row) else f"{told(row)} of everything, {told(row, 'own')} of behaviour; {found(row)}"
+    )
+    return made | {"in_words": words}
+
+
+def _verdict(table: Sequence[Record]) -> Section:
     return Section(
         "Who is recognised by the published classifiers",
         (
@@ -71,7 +241,7 @@ def _verdict(table: list[Record]) -> Section:
             "(Bonferroni). It does not say that people are hidden: with few people a real effect lies within these "
             "limits, and other attackers may find more.",
         ),
-        tables=(Table("recognised", "Re-identification, all attackers and protocols", columns, table, len(_KEY)),),
+        tables=(_table("recognised", "Re-identification, all attackers and protocols", table, len(_KEY)),),
     )
 
 
@@ -83,18 +253,6 @@ def _utility(records: list[Record], published: Sequence[Record]) -> Section:
     }
     if published:
         drawn["published"] = charts.published_chart(records, published)
-    columns = (
-        *_KEY,
-        ("nmse", "NMSE"),
-        ("utility", "utility 1/|NMSE|"),
-        ("nmse_abs", "mean |NMSE|"),
-        ("nmse_median", "median |NMSE|"),
-        ("error_over_variance", "MSE / variance"),
-        ("error_over_variance_median", "the same, median feature"),
-        ("explained_variance", "explained variance"),
-        ("explained_variance_median", "the same, median feature"),
-        ("coverage", "covered"),
-    )
     return Section(
         "Utility: the published measure",
         (
@@ -105,8 +263,8 @@ def _utility(records: list[Record], published: Sequence[Record]) -> Section:
             "variance, 1 - mean over features of squared error / squared distance to the calibration's mean. 0 is "
             "what releasing the corpus' mean would give.",
         ),
-        _captioned(drawn),
-        (Table("utility", "Utility", columns, records, len(_KEY)),),
+        _captioned(**drawn),
+        (_table("utility", "Utility", records, len(_KEY)),),
     )
 
 
@@ -114,15 +272,6 @@ def _correlation(records: list[Record]) -> Section:
     lags = [r for r in records if r["measured"] == "correlation"]
     leaks = [r for r in records if r["measured"] == "leakage"]
     fifths = [r for r in records if r["measured"] == "fifth" and r["row"] in (6, 9, 21, 37, 65, 129, 256)]
-    columns = (
-        ("n", "rows a chunk"),
-        ("states", "states"),
-        ("epsilon", "epsilon"),
-        ("length", "chunks"),
-        ("leakage", "largest leakage of a chunk"),
-        ("supremum", "supremum"),
-        ("sum", "sum over the chunks"),
-    )
     return Section(
         "Correlation over time",
         (
@@ -133,85 +282,13 @@ def _correlation(records: list[Record]) -> Section:
             "that chain: the figure the papers call epsilon' and leave open. It holds for this model; the sum over "
             "the chunks holds for any.",
         ),
-        _captioned({"correlation": charts.correlation_chart(lags), "leakage": charts.leakage_chart(leaks)}),
+        _captioned(correlation=charts.correlation_chart(lags), leakage=charts.leakage_chart(leaks)),
         (
-            Table("leakage", "Temporal privacy leakage", columns, [r for r in leaks if r["t"] is None]),
-            Table("fifth", "Over recordings, each row with the fifth one", _times("row"), fifths),
-            Table("correlation", "Within recordings, against the lag", _times("lag"), lags),
+            _table("leakage", "Temporal privacy leakage", [r for r in leaks if r["t"] is None]),
+            _table("fifth", "Over recordings, each row with the fifth one", fifths),
+            _table("correlation", "Within recordings, against the lag", lags),
         ),
     )
-
-
-def _times(name: str) -> tuple[tuple[str, str], ...]:
-    quantiles = (("median", "median"), ("low", "10 %"), ("high", "90 %"))
-    return (("signal", "signal"), (name, name), (f"{name}_s", "seconds"), *quantiles)
-
-
-def _coefficients(records: list[Record]) -> Section:
-    errors = [r for r in records if r["measured"] == "error"]
-    choices = [r for r in records if r["measured"] == "choice"]
-    columns = (
-        ("epsilon", "epsilon"),
-        ("public_median", "error, public k"),
-        ("private_median", "error, private k"),
-        ("own_median", "error, best k of the chunk"),
-        ("differs", "share of chunks whose best k is another"),
-        ("bits", "bits in the best k"),
-        ("leaked_published", "epsilon leaked by the published choice, a feature, at least"),
-        ("leaked_published_sum", "summed over the features"),
-    )
-    return Section(
-        "How many coefficients to keep",
-        (
-            "Error against k on the calibrating people, in closed form and simulated through the mechanism.",
-            "Private choice: the exponential mechanism with a tenth of each feature's epsilon, scored by minus the "
-            "root of the expected squared error of the chunk, which moves by at most the ball's diameter. Choosing "
-            "the k that is best for the chunk at hand is a function of the data: wherever it differs from the public"
-            " k it tells two chunks apart with certainty, whatever epsilon says. For the published rule, least "
-            "|NMSE| over noisy runs, the loss is bounded from below, at 99.9 % confidence, from the law of the "
-            "choice on two chunks.",
-        ),
-        _captioned({"error-k": charts.error_chart(errors), "choice": charts.choice_chart(choices)}),
-        (Table("choice", "Ways to choose k (CFPA)", columns, choices),),
-    )
-
-
-def _classification(records: list[Record]) -> list[Section]:
-    made = []
-    for task in charts.distinct(records, "task"):
-        own = [r for r in records if r["task"] == task]
-        person = task == classification.PERSON
-        text = (
-            "First half of each recording against its second half, trained and tested on the same private release."
-            if person
-            else f"Label '{task}': every person is classified by what was learned of all others."
-        )
-        columns = (
-            *_KEY,
-            ("classifier", "classifier"),
-            ("per_window", "accuracy a window"),
-            ("per_window_interval", "+-"),
-            ("voted", "majority vote"),
-            ("voted_interval", "+-"),
-            ("chance", "chance"),
-        )
-        figures = {
-            f"classification-{task}-{measure}": (
-                CAPTIONS["classification"],
-                charts_attacks.classification_chart(own, task, measure),
-            )
-            for measure in ("per_window", "voted")
-        }
-        title = "Classification: who is it" if person else f"Classification: {task}"
-        made.append(
-            Section(
-                title,
-                (text,),
-                figures,
-                (Table(f"classification-{task}", f"Accuracy, {task}", columns, own, len(_KEY)),),
-            )
-        )
-    return made
 
 
 def _identification(summary: list[Record]) -> Section:
@@ -229,65 +306,46 @@ def _identification(summary: list[Record]) -> Section:
             "That says nothing about their eyes, and is why the second release is there.",
         ),
         _captioned(
-            {
-                "identification": charts_attacks.identification_chart(summary),
-                "match": charts_attacks.match_chart(summary, "random forest", shown[:4]),
-            }
+            identification=charts.identification_chart(summary),
+            match=charts.match_chart(summary, "random forest", shown[:4]),
         ),
     )
 
 
-def _mechanism(recovery: list[Record], timing: list[Record]) -> Section:
-    averaging = [r for r in recovery if r["measured"] == "averaging"]
-    filtering = [r for r in recovery if r["measured"] == "filtering"]
-    columns = (
-        ("release", "release"),
-        ("event", "event"),
-        ("field", "best field"),
-        ("area", "area under ROC curve"),
-        ("standard_error", "s.e. if nothing is told"),
-        ("length_error_s", "error of the session's length, s"),
-        ("chunk_s", "length of a chunk, s"),
-    )
-    moments = (("explained_variance", "explained variance"), ("explained_variance_median", "median feature"))
+def _mechanism(recovery: list[Record]) -> Section:
+    averaging, filtering = ([r for r in recovery if r["measured"] == name] for name in ("averaging", "filtering"))
     return Section(
         "Attacks on the mechanism",
         (
             "Averaging: the same chunk, released again and again; the spends add up, and so does what is learned.",
             "Filtering: one release of every chunk, estimated with the corpus' covariance between features, between "
             "people and over time (Wiener filter, Kalman filter, smoother). 0 is what the corpus' mean alone gives.",
-            "Timing and metadata: the attacker sees when a payload is published, its size and every field but the "
-            "values, learns on half of the recordings and is tested on the other half. 0.5 is guessing.",
         ),
         _captioned(
-            {
-                "averaging": charts_attacks.averaging_chart(averaging),
-                "filtering": charts_attacks.filtering_chart(filtering),
-            }
+            averaging=charts.recovery_chart(averaging, averaging=True),
+            filtering=charts.recovery_chart(filtering, averaging=False),
         ),
-        (
-            Table("timing", "Timing and metadata", columns, timing),
-            Table("filtering", "Filtering", (*_KEY, ("attack", "attacker uses"), *moments), filtering, len(_KEY)),
-        ),
+        (_table("filtering", "Filtering", filtering, len(_KEY)),),
     )
 
 
-def _baseline(records: list[Record]) -> Section:
-    columns = (
-        ("form", "form"),
-        ("epsilon", "epsilon of a feature"),
-        ("noise_sd", "noise s.d. / range"),
-        ("mean_loss", "mean loss of a value"),
-        ("loss_99_9", "99.9 % quantile"),
-        ("recording_loss", "mean loss of a recording of 600"),
-    )
-    return Section(
-        "The exponential mechanism of Steil et al.",
-        (
-            "As published the noise is the logarithm of an exponential draw: no guarantee. Repaired it is Laplace "
-            "noise of scale 2 t_max delta / epsilon, epsilon / 2 for a feature of a recording. Both stand in the "
-            "tables above, at the same total epsilon of a recording over all features.",
-        ),
-        _captioned({"baseline": charts_attacks.baseline_chart(records)}),
-        (Table("baseline", "Loss of the noise", columns, records),),
-    )
+_MADE: dict[str, Callable[[Records, Sequence[Record]], list[Section]]] = {
+    "identification": lambda records, published: [
+        _verdict(records["verdicts"]),
+        _identification(records["identification-summary"]),
+    ],
+    "utility": lambda records, published: [_utility(records["utility"], published)],
+    "correlation": lambda records, published: [_correlation(records["correlation"])],
+    "recovery": lambda records, published: [_mechanism(records["recovery"])],
+}
+"""Sections of each part of the study, in the order of the report."""
+
+
+def sections(records: Records, published: Sequence[Record]) -> list[Section]:
+    """All but those that the report opens with; `records` hold the summaries too, with prices."""
+    return [section for made in _MADE.values() for section in made(records, published)]
+
+
+def sections_of(part: str, records: Records, published: Sequence[Record]) -> list[Section]:
+    """Those of one part of the study."""
+    return _MADE[part](records, published)

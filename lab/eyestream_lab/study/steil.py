@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Scale", "log_density_published", "published", "repaired"]
+__all__ = ["Scale", "published", "repaired"]
 
 Array = NDArray[np.float64]
 
@@ -60,15 +60,3 @@ def repaired(scale: Scale, rows: int, rng: np.random.Generator) -> Array:
     noise = np.zeros((rows, len(scale.delta)))
     noise[:, free] = rng.laplace(0.0, 1 / scale.rate[free], (rows, np.count_nonzero(free)))
     return noise
-
-
-def log_density_published(noise: Array, rate: float, longest: int) -> Array:
-    """Log density of one printed noise value at `noise`; the mirrored branches share their mass.
-
-    With u = r lambda t_max = ln y: density of u is lambda exp(u - lambda e^u), and r = +- u / (lambda t_max).
-    """
-    u = noise * rate * longest
-    with np.errstate(over="ignore"):
-        branches = np.logaddexp(u - rate * np.exp(u), -u - rate * np.exp(-u))
-    density: Array = np.log(rate * rate * longest / 2) + branches
-    return density

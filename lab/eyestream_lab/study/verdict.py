@@ -11,13 +11,11 @@ who is found. **No verdict** is given where less than 90 % of the values that we
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from eyestream_lab.study.cells import Record
 from eyestream_lab.study.ways import RAW_ROWS
 
 __all__ = ["COVERED", "MEANING", "found", "no_verdict", "told", "useful", "verdict"]
-
-Record = dict[str, Any]
 
 COVERED = 0.9
 _LEVEL = 0.05

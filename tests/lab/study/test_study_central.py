@@ -7,7 +7,7 @@ from eyestream.core.calibration import PerFeatureTables
 from eyestream.core.mechanisms import build
 from eyestream.core.spectrum import difference
 from eyestream_lab.study import central
-from eyestream_lab.study.central_page import page
+from eyestream_lab.study.pages import central_page
 from eyestream_lab.testing.noise import SeededNoise
 
 
@@ -56,7 +56,7 @@ def test_the_closed_form_is_what_is_measured_where_noise_governs(world):
     by_model = {model: [r["error"] for r in measured if r["model"] == model] for model in central.MODELS}
     assert by_model["local"][2] == pytest.approx(by_model["local"][0] / 4, rel=0.4)
     assert by_model["central"][2] == pytest.approx(by_model["central"][0] / 16, rel=0.4)
-    text = page([record | {"mechanism": "cfpa", "n": 32, "epsilon": 4.8} for record in records])
+    text = central_page([record | {"mechanism": "cfpa", "n": 32, "epsilon": 4.8} for record in records])
     assert "| cfpa | 4.8 | local |" in text
     assert "local, 0.1 | central, 0.1" in text
 

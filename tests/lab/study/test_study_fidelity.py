@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream.streams import StreamSpec
-from eyestream_lab.study.fidelity import Yardstick, fidelity, price_of
+from eyestream_lab.study.fidelity import Yardstick, fidelity
+from eyestream_lab.study.prices import price
 
 Array = NDArray[np.float64]
 NAMES = ("rate_saccades", "copy", "other", "constant")
@@ -149,10 +149,9 @@ def test_shapes_must_agree(yardstick: Yardstick, raw: list[Array]) -> None:
 
 
 def test_epsilon_does_not_hide_behind_long_chunks() -> None:
-    """The same epsilon a chunk is half a minute's when chunks are twice as long; the worst case counts the reach."""
-    stream = StreamSpec("features", 1, ("a",), ("1",), 2.0, 30.0, 2.0)
-    short, long = price_of(4.8, 32, stream), price_of(4.8, 64, stream)
+    """The same epsilon a chunk is half a minute's when chunks are twice as long; the worst case counts the reach, 31.5 s."""
+    short, long = price(4.8, 32, 2.0), price(4.8, 64, 2.0)
     assert (short.minute, long.minute) == pytest.approx((18.0, 9.0))
-    assert short.worst_minute == pytest.approx(4.8 * ((2 * 92 - 2) // 32 + 2))
-    assert short.second == pytest.approx(4.8 * ((2 * 33 - 2) // 32 + 2))
+    assert short.worst_minute == pytest.approx(4.8 * ((2 * 91.5 - 2) // 32 + 2))
+    assert short.second == pytest.approx(4.8 * ((2 * 32.5 - 2) // 32 + 2))
     assert short.worst_minute > short.minute

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eyestream_lab.study import linkage
-from eyestream_lab.study.linkage_page import page, verdict
+from eyestream_lab.study.pages import linkage_page, linkage_verdict
 from eyestream_lab.study.plan import QUICK
 from eyestream_lab.study.sources import World
 
@@ -43,7 +43,7 @@ def test_raw_gaze_links_people_and_noise_hides_them(labelled, world):
     assert max(r["right"] for r in raw if r["uses"] == "gaze") >= 0.5  # of halves of 86 s; chance is 0.2
     assert np.mean([r["right"] for r in private if r["uses"] == "gaze"]) < 0.45  # chance is 0.2
     assert {r["known"] for r in private} == {"none", *linkage.KNOWN}
-    text = page(
+    text = linkage_page(
         [
             r | {"source": s, "n": 32, "per_minute": e}
             for s, e, own in (("raw", 0.0, raw), ("CFPA", 0.5, private))
@@ -69,8 +69,9 @@ def test_verdict_in_words():
         "learned_interval": 0.1,
         "chance_learned": 0.5,
     }
-    assert verdict(alone, gaze, gaze, gaze) == "gaze links, adds to demographics, tells demographics"
+    assert linkage_verdict(alone, gaze, gaze, gaze) == "gaze links, adds to demographics, tells demographics"
     weak = gaze | {"right": 0.15, "learned": 0.55}
     assert (
-        verdict(alone, weak, weak, weak) == "gaze alone at chance, adds nothing to demographics, tells no demographics"
+        linkage_verdict(alone, weak, weak, weak)
+        == "gaze alone at chance, adds nothing to demographics, tells no demographics"
     )

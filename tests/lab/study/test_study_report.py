@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from eyestream_lab.study import captions, one_table, opening
-from eyestream_lab.study.charts_frontier import trace_chart
+from eyestream_lab.study import sections
+from eyestream_lab.study.charts import CAPTIONS, trace_chart
 from eyestream_lab.study.figures import panels
-from eyestream_lab.study.report import write_report
-from eyestream_lab.study.section import Section, Table
+from eyestream_lab.study.report import Section, Table, write_report
+from eyestream_lab.study.run import TABLES
 from tests.rigs.browser import Browser, contrast, opened_browser
 
 Record = dict[str, Any]
@@ -31,8 +31,8 @@ def written(folder: Path, *tables: Table) -> Path:
     figure, _ = panels(4, columns=4)
     pictured = {"wide": ("Utility against identity. A second sentence.", figure)}
     long = ("A word that has no end: " + "x" * 300,)
-    sections = [Section("Verdict & power", long, pictured), Section("Tables", ("Text.",), tables=tables)]
-    return write_report(folder, sections, {"seeds": "y" * 300})
+    made = [Section("Verdict & power", long, pictured), Section("Tables", ("Text.",), tables=tables)]
+    return write_report(folder, made, {"seeds": "y" * 300})
 
 
 def test_contents_lead_to_every_part(tmp_path: Path) -> None:
@@ -81,19 +81,18 @@ def test_traces_have_units_borders_of_chunks_and_error_bands() -> None:
 
 
 def test_every_figure_has_a_caption_that_says_what_to_conclude() -> None:
-    drawn = {name for name, (_, said) in one_table.TABLES.items() if said.startswith(("figure", "table and figure"))}
-    drawn -= {"frontier", "traces"} | {name for name in drawn if name.startswith("classification")}
-    assert drawn <= set(captions.CAPTIONS)
-    for text in (captions.FRONTIER, *captions.CAPTIONS.values()):
+    drawn = {name for name, (_, said) in TABLES.items() if said.startswith(("figure", "table and figure"))}
+    assert drawn - {"traces"} <= set(CAPTIONS)
+    for text in CAPTIONS.values():
         assert text.count(". ") >= 1
 
 
 def test_why_a_way_without_levels_lies_below_zero_is_said_where_it_does() -> None:
     row: Record = {"label": "klt-anchored", "n": 64, "minute": 9.0, "explained": -0.31, "own": 0.15}
-    [said] = opening._without_levels([row, row | {"n": 32}, row | {"label": "cfpa"}], 64)
+    [said] = sections._without_levels([row, row | {"n": 32}, row | {"label": "cfpa"}], 64)
     assert said.startswith("Why klt-anchored lies below zero: it subtracts the first minute")
     assert said.endswith("at 9 a minute -0.31 around the common mean, 0.15 around each person's own.")
-    assert opening._without_levels([row | {"explained": 0.01}], 64) == []
+    assert sections._without_levels([row | {"explained": 0.01}], 64) == []
 
 
 @pytest.fixture(scope="module")

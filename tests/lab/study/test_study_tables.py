@@ -10,11 +10,11 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.study import tables
 from eyestream_lab.study.classification import Outcome, label_folds, outcomes, person_folds
+from eyestream_lab.study.pages import tables_page, verdict
 from eyestream_lab.study.plan import QUICK
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.published_accuracy import PUBLISHED
 from eyestream_lab.study.sources import World
-from eyestream_lab.study.tables_page import page, verdict
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_the_page_says_what_is_kept_what_was_published_and_who_is_recognised():
         record("CFPA", 0.12, **person) + record("KLT", 0.3, **person) + record("KLT", 0.05, per_minute=1.8, **person)
     )
     records += record("raw", 0.9, per_minute=0.0, where="gender = f") + record("CFPA", 0.3, where="gender = f")
-    text = page(records)
+    text = tables_page(records)
     assert "| CFPA | 32 | 18 | 0.40 ± 0.10 | 0.12 ± 0.10 | keeps no task; people at chance |" in text
     assert "| KLT | 32 | 18 | 0.85 ± 0.10 | 0.30 ± 0.10 | keeps document; people recognised |" in text
     assert "| KLT | 32 | 1.8 | 0.75 ± 0.10 | 0.05 ± 0.10 | keeps no task; people at chance |" in text

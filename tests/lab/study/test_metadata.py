@@ -1,4 +1,4 @@
-"""What timing and metadata tell: blinks, lost rows, and where a session begins and ends.
+"""What timing and metadata of published chunks tell: blinks, lost rows, and where a session begins and ends.
 
 The device core is fed with rows as a tracker sends them, one message a row, with jitter. The attacker sees when a
 private payload is published, its size, and all its fields but the values, and says whether something happened in that
@@ -8,6 +8,7 @@ chunk. Everything is virtual time: nothing waits.
 from typing import Literal
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.chunking.chunks import DueChunk
@@ -17,12 +18,8 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.wire.raw import RawRows
 from eyestream.wire.release import PrivateChunk, encode_private
-from eyestream_lab.study.cells import Cell, Record
-from eyestream_lab.study.plan import Plan
+from eyestream_lab.study.cells import Record
 from eyestream_lab.study.sources import World
-from eyestream_lab.study.ways import of_chunks
-
-__all__ = ["FIELDS", "area", "cells", "measure", "observe"]
 
 Array = NDArray[np.float64]
 ReleaseTime = Literal["on_row", "on_clock"]
@@ -32,14 +29,6 @@ _GRACE_S = 0.5
 
 FIELDS = ("time since the last chunk", "payload bytes", "t0 against the grid", "chunk index")
 """What the attacker sees of a published chunk, its values apart."""
-
-
-def cells(plan: Plan, world: World) -> list[Cell]:
-    """One cell for each time of release."""
-    return [
-        Cell("timing", {"mechanism": of_chunks(), "n": plan.chunks[0], "epsilon": 4.8, "release": release, "seed": 1})
-        for release in ("on_row", "on_clock")
-    ]
 
 
 def measure(world: World, *, mechanism: str, n: int, epsilon: float, release: ReleaseTime, seed: int) -> list[Record]:
@@ -133,3 +122,35 @@ def area(values: Array, truth: NDArray[np.bool_]) -> float:
     if len(yes) == 0 or len(no) == 0:
         return 0.5
     return float((yes[:, None] > no[None]).mean() + (yes[:, None] == no[None]).mean() / 2)
+
+
+def device(release, world):
+    names = world.population.names
+    return DeviceSettings("d", "features", 1, names, 2.0, 32, 0.5, 30.0, 8, release)
+
+
+@pytest.mark.parametrize("release", ["on_row", "on_clock"])
+def test_blinks_leave_no_trace_in_metadata(world, release):
+    mechanism = build(world.calibrations["cfpa", 32], 4.8)
+    rows, none = world.population.recording(1)[:300], np.zeros(9, dtype=bool)
+    seen = [observe(device(release, world), mechanism, rows, struck, event="blink", seed=3) for struck in (none, ~none)]
+    assert len(seen[0]) == 10
+    np.testing.assert_array_equal(seen[0], seen[1])
+
+
+def test_lost_rows_show_when_chunks_are_released_on_their_rows_and_not_on_the_clock(world):
+    found = {}
+    for release in ("on_row", "on_clock"):
+        settings = {"mechanism": "cfpa", "n": 32, "epsilon": 4.8, "seed": 1}
+        found[release] = {r["event"]: r for r in measure(world, release=release, **settings)}
+    assert found["on_row"]["last row lost"]["area"] > 0.75
+    for event, release in (("blink", "on_row"), ("blink", "on_clock"), ("last row lost", "on_clock")):
+        record = found[release][event]
+        assert abs(record["area"] - 0.5) < 4 * record["standard_error"]
+    assert found["on_row"]["blink"]["length_error_s"] < 16.0
+
+
+def test_area_under_the_curve_by_hand():
+    truth = np.array([True, True, False, False])
+    assert area(np.array([3.0, 1.0, 2.0, 0.0]), truth) == 0.75
+    assert area(np.ones(4), truth) == 0.5
