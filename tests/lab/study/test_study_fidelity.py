@@ -149,7 +149,7 @@ def test_shapes_must_agree(yardstick: Yardstick, raw: list[Array]) -> None:
 
 
 def test_epsilon_does_not_hide_behind_long_chunks() -> None:
-    """The same epsilon a chunk is half a minute's when chunks are twice as long; the worst case counts the reach, 31.5 s."""
+    """The same epsilon a chunk is half a minute's when chunks are twice as long; reach 31.5 s."""
     short, long = price(4.8, 32, 2.0), price(4.8, 64, 2.0)
     assert (short.minute, long.minute) == pytest.approx((18.0, 9.0))
     assert short.worst_minute == pytest.approx(4.8 * ((2 * 91.5 - 2) // 32 + 2))
