@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent
 ORDINARY = "not long and not alone and not slow"
 LOCKS: dict[str, dict[str, tuple[str, ...]]] = {
     "sidecar": {".": ()},
+    "laboratory": {".": (), "lab": ()},
     "fleet": {".": (), "fleet": ()},
     "development": {
         ".": ("frames", "notebook", "site", "test"),

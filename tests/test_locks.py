@@ -54,15 +54,17 @@ def test_a_version_without_its_hashes_is_found() -> None:
     assert "1 lines are no version with its hashes" in faults(text, noxfile.declared({".": ()}))
 
 
-def test_what_the_sidecar_needs_has_one_version_in_both() -> None:
-    versions = [set(re.findall(r"^[\w.-]+==\S+", lock(name), re.M)) for name in ("sidecar", "development")]
-    assert versions[0] < versions[1]
+def test_what_the_sidecar_needs_has_one_version_in_all() -> None:
+    names = ("sidecar", "laboratory", "development")
+    versions = [set(re.findall(r"^[\w.-]+==\S+", lock(name), re.M)) for name in names]
+    assert versions[0] < versions[1] < versions[2]
 
 
 @pytest.mark.parametrize(
     ("path", "name"),
     [
         ("Containerfile", "sidecar"),
+        ("Containerfile", "laboratory"),
         ("docs/deployment.md", "sidecar"),
         ("tools/make/debian_package.py", "sidecar"),
         ("tools/verification/deployment_host.py", "sidecar"),

@@ -6,6 +6,7 @@ No container is started here: the commands run as processes of this machine, bes
 import asyncio
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from eyestream.cli.main import commands
 from tests.rigs.mosquitto import Mosquitto, free_port
 
 ROOT = Path(__file__).parents[2]
@@ -30,11 +32,24 @@ def test_what_it_names_is_there() -> None:
     assert all(file.exists() for file in named)
     build = SERVICES["sidecar"]["build"]
     container = (ROOT / build["context"] / build["dockerfile"]).read_text()
+    assert "FROM debian:bookworm-slim AS product\n" in container
+    assert container.splitlines()[-1] == "FROM product", "who names no target gets the product alone"
     assert "VOLUME /var/lib/eyestream\n" in container
     assert 'ENTRYPOINT ["/opt/eyestream/bin/eyestream"]' in container
     known = {"broker", "sidecar", "tracker", "page"}
     assert SERVICES.keys() == known
     assert {other for service in SERVICES.values() for other in service.get("depends_on", ())} <= known
+
+
+def test_who_calls_a_command_of_the_laboratory_has_its_image() -> None:
+    """And nobody else: the sidecar's image is the product alone."""
+    lab = {name for name, (place, _) in commands().items() if place.startswith("eyestream_lab.")}
+    for name, service in SERVICES.items():
+        called = set(re.findall(r"bin/eyestream (\w+)", str(service.get("command"))))
+        target = service.get("build", {}).get("target")
+        assert (target == "laboratory") == bool(called & lab), name
+    assert {SERVICES[name]["image"] for name in ("sidecar", "page")} == {"eyestream"}
+    assert SERVICES["tracker"]["image"] == "eyestream-lab"
 
 
 def test_no_other_machine_reaches_it() -> None:

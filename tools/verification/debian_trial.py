@@ -81,10 +81,18 @@ def passed(host: Host, when: str) -> None:
     say(done.returncode == 0, f"check {when}", f"{done.stdout.count('pass  ')} pass {done.stderr}")
 
 
+def steps_of(stage: str, text: str) -> list[list[str]]:
+    """Words of the steps of one stage of a Containerfile."""
+    steps = [line.split(maxsplit=1) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    begin = next(i for i, (word, rest) in enumerate(steps) if word == "FROM" and rest.endswith(f" AS {stage}"))
+    end = next(i for i in range(begin + 1, len(steps)) if steps[i][0] == "FROM")
+    return steps[begin + 1 : end]
+
+
 def container(folder: Path) -> None:
     """The steps of the Containerfile, in a root of Debian."""
     text = re.sub(r"\\\n\s*", " ", (ROOT / "Containerfile").read_text())
-    steps = [line.split(maxsplit=1) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    steps = steps_of("product", text)
     user, entry, command = "root", [], []
     with Host(CACHE / "container") as host:
         for word, rest in steps:
