@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from eyestream.version import VERSION
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,6 +37,22 @@ def test_the_lists(release: ModuleType, tmp_path: Path, monkeypatch: pytest.Monk
     assert len((tmp_path / "licences.txt").read_text().splitlines()) == len(parts)
     assert (tmp_path / "sidecar.txt").read_bytes() == (ROOT / "locks" / "sidecar.txt").read_bytes()
     assert all(part["licenses"][0]["license"]["name"] for part in parts)
+
+
+def test_the_distributions_have_one_version_and_no_release_is_built_of_several(
+    release: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = release.versions()
+    assert set(said.values()) == {VERSION}
+    assert len(said) == 6
+    other = said | {"lab/pyproject.toml": "9.9"}
+    monkeypatch.setattr(release, "versions", lambda: other)
+    monkeypatch.setattr(release, "packages", lambda out: pytest.fail("built"))
+    monkeypatch.setattr(sys, "argv", ["release", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        release.main()
+    assert ended.value.code == 1
+    assert "9.9 in lab/pyproject.toml" in capsys.readouterr().err
 
 
 def test_what_the_packages_must_have_is_there(release: ModuleType) -> None:

@@ -1,9 +1,10 @@
-"""What a release consists of: wheel, source package, locked versions, list of software (SBOM), licences; looked at.
+"""What a release consists of: wheels, source packages, locked versions, list of software (SBOM), licences; looked at.
 
     python -m tools.make.release --out dist
 
-Needs hatchling and twine (`pip install hatchling twine`). The exit code is 1 when a file is missing in a package, or
-when a package that eyestream needs does not say its licence.
+Three distributions of one version are built: the product, the laboratory and a fleet. The lists are the product's, as
+operators install that alone. Needs hatchling and twine (`pip install hatchling twine`). The exit code is 1 when
+versions differ, when a file is missing in a package, or when a package that eyestream needs does not say its licence.
 """
 
 import argparse
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
+
+from eyestream.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +50,24 @@ IN_THE_SOURCES = (
 )
 
 
+DISTRIBUTIONS = {"eyestream": ".", "eyestream-lab": "lab", "eyestream-fleet": "fleet"}
+"""Folder of each."""
+
+
+def versions() -> dict[str, str]:
+    """The version by each place that says it: distributions, what they need of one another, and the citation."""
+    said = {"eyestream/version.py": VERSION}
+    for folder in ("lab", "fleet"):
+        project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        said[f"{folder}/pyproject.toml"] = project["version"]
+        needed = [Requirement(text) for text in project["dependencies"]]
+        said[f"{folder}/pyproject.toml, of eyestream"] = next(
+            str(one.specifier).removeprefix("==") for one in needed if one.name == "eyestream"
+        )
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    return said | {"CITATION.cff": re.findall(r"(?m)^version: (\S+)$", citation)[0]}
+
+
 def in_the_wheel() -> dict[str, Path]:
     """What the wheel must have, by its name there: the above, and every file of the folders that go in elsewhere."""
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
@@ -69,7 +90,9 @@ def main() -> None:
     (options.out / "licences.txt").write_text(licences(parts))
     shutil.copy(ROOT / "locks" / "sidecar.txt", options.out)
     faults = [f"{part.name}: says no licence" for part in parts if licence(part) is None]
-    if not options.list_only:
+    if len(set(versions().values())) > 1:
+        faults.append(f"versions differ: {', '.join(f'{number} in {place}' for place, number in versions().items())}")
+    elif not options.list_only:
         faults += packages(options.out)
     for fault in faults:
         print(fault, file=sys.stderr)
@@ -78,11 +101,14 @@ def main() -> None:
 
 
 def packages(out: Path) -> list[str]:
-    """Build wheel and source package into `out`; what is wrong with them."""
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(out.resolve())], check=True, cwd=ROOT)
-    number = distribution("eyestream").version
-    wheel, sources = next(out.glob(f"eyestream-{number}-*.whl")), out / f"eyestream-{number}.tar.gz"
-    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sources)], check=True)
+    """Build a wheel and a source package of each distribution into `out`; what is wrong with the product's."""
+    for folder in DISTRIBUTIONS.values():
+        build = [sys.executable, "-m", "hatchling", "build", "-d", str(out.resolve())]
+        subprocess.run(build, check=True, cwd=ROOT / folder)
+    names = [f"{name.replace('-', '_')}-{VERSION}" for name in DISTRIBUTIONS]
+    files = [file for name in names for file in (next(out.glob(f"{name}-*.whl")), out / f"{name}.tar.gz")]
+    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)], check=True)
+    wheel, sources, *_ = files
     with zipfile.ZipFile(wheel) as packed:
         there = set(packed.namelist())
         faults = [
