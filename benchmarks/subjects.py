@@ -13,12 +13,12 @@ from eyestream.core.frame import Page
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.klt.core import JointStep
-from eyestream.core.mechanisms.registry import declared_range
 from eyestream.core.noise import Noise
 from eyestream.core.noise.bits import SystemBits
 from eyestream.core.noise.laws import Law
 from eyestream.rim.files import calibrations
 from eyestream.wire.messages import PrivateChunk, encode_private
+from eyestream_lab.calibration import declared_range
 
 __all__ = ["EPSILON", "MECHANISMS", "a_chunk", "encode", "fft_pair", "floor", "stages", "subject", "words_consumed"]
 

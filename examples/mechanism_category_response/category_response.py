@@ -15,19 +15,18 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, Corpus
+from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import Entry, Frame, Mechanism, register
 from eyestream.core.noise import Noise
 from eyestream.core.noise.bits import Bits
 from eyestream.core.protection import Protection
 from eyestream.core.release_type import Category
-from eyestream.errors import CalibrationError, ConfigError
+from eyestream.errors import CalibrationError
 
 Array = NDArray[np.float64]
 WHOLE = 2**128
@@ -112,17 +111,5 @@ class Labels:
             raise CalibrationError("expected the number of categories of one feature")
 
 
-def calibrate(
-    corpus: Corpus, *, categories: int = 0, declared: Any = (), description: str = "declared", progress: Any = None
-) -> Calibration:
-    """The declared categories. Of the recordings, only names, units and rate are used: nothing is learned of people."""
-    if not 2 <= categories <= 4096:
-        raise ConfigError(f"--option categories: expected 2 to 4096, not {categories}")
-    highest, nothing = np.array([float(categories - 1)]), np.zeros(1)
-    return corpus.calibration(
-        CategoryResponse.name, Labels(highest), description=description, lo=nothing, hi=highest, fill=nothing
-    )
-
-
 OPTIONS = msgspec.defstruct("Options", [], frozen=True, kw_only=True)
-ENTRY = register(Entry(CategoryResponse, OPTIONS, Labels, calibrate, calibration_options=("categories",)))
+ENTRY = register(Entry(CategoryResponse, OPTIONS, Labels))

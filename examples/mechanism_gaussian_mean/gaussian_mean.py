@@ -20,13 +20,12 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, Corpus
+from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import Entry, Frame, Mechanism, register
 from eyestream.core.noise import Noise
 from eyestream.core.noise.bits import Bits
@@ -139,11 +138,5 @@ class Widths:
             raise CalibrationError(f"scale of the calibration is not of {features} features")
 
 
-def calibrate(corpus: Corpus, *, declared: Any = (), description: str = "recordings", progress: Any = None) -> Any:
-    """The range of every feature, from a public corpus."""
-    fixed, widths = np.isin(corpus.names, list(declared)), Widths(corpus.hi - corpus.lo)
-    return corpus.calibration(GaussianMean.name, widths, description=description, declared=fixed)
-
-
 OPTIONS = msgspec.defstruct("Options", [("delta", float | None, None)], frozen=True, kw_only=True)
-ENTRY = register(Entry(GaussianMean, OPTIONS, Widths, calibrate))
+ENTRY = register(Entry(GaussianMean, OPTIONS, Widths))

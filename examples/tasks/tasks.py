@@ -7,8 +7,8 @@ is spent, or after `--chunks N`.
 import argparse
 import asyncio
 
-from eyestream.core.mechanisms.words.view import Words, posterior
 from eyestream.sdk.subscriber import Chunk, subscribe
+from eyestream_lab.words.view import Words, posterior
 
 
 async def watch(broker: str, device: str, stream: str, most: int) -> None:

@@ -244,7 +244,7 @@ class Mechanism:
     def session_after(self, before: "Session | None") -> "Session":
         """The next session of a pseudonym; None: the first one of a new pseudonym.
 
-        Which sessions are released is a matter of their number alone (`eyestream.core.tasks`).
+        Which sessions are released is a matter of their number alone (`eyestream_lab.words`).
         """
         takes_off = self.calibration.takes_off
         past = None if before is None else before.taken_off

@@ -9,7 +9,7 @@ Where something is taken off the rows (`eyestream.core.session.TakingOff`), what
 not its own. Where a baseline is taken off each session (`eyestream.core.anchor`), what lies in the baseline enters
 every chunk of its session. So of an event, a second and a window only the session's sum is a bound, and beside it
 stands what holds of those that enter no baseline. A session of the tracker may have several baselines; no event and no
-second enters two. Where a history of earlier sessions is taken off (`eyestream.core.tasks`), what lies in a session
+second enters two. Where a history of earlier sessions is taken off (`eyestream_lab.words`), what lies in a session
 enters every release of its pseudonym's later sessions. A pseudonym has N sessions, of which the first is withheld, and
 each is within the session's ceiling: so N - 1 times that ceiling is a bound of whatever lies in it.
 """

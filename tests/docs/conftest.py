@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.core.calibration import Corpus
-from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration import Corpus, calibrate
 from tests.rigs.pages import ROOT
 
 

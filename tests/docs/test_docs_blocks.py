@@ -22,7 +22,7 @@ BY_OTHERS = {
     ("docs/protocol.md", "text"): "tests/docs/test_docs_protocol.py",
     ("docs/protocol.md", "c"): "tests/docs/test_docs_protocol.py",
     ("docs/research.md", "python"): "tests/product/service/test_readme.py",
-    ("docs/tasks.md", "python"): "tests/product/tasks/test_live_words.py",
+    ("docs/tasks.md", "python"): "tests/lab/words/test_live_words.py",
     ("docs/vendor.md", "python"): "tests/product/service/test_readme.py",
     ("examples/csharp/README.md", "csharp"): "tests/examples/test_readers.py",
 }

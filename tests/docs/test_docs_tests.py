@@ -10,7 +10,7 @@ PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/core/**/*.md"
 NAMED = re.compile(r"`(?:(?P<file>[\w/]*test_\w+\.py)(?:::(?P<of>test_\w+))?|(?P<alone>test_\w+))`")
 PROVEN = {
     "eyestream/core/KLT.md": 8,
-    "eyestream/core/tasks/TASKS.md": 15,
+    "lab/eyestream_lab/words/TASKS.md": 15,
     "docs/correlations.md": 15,
     "docs/errata.md": 24,
     "docs/central.md": 5,

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import category_response as example
+import category_response_lab  # noqa: F401  makes its calibration known
 import numpy as np
 import pytest
 
 from eyestream.claims.guarantee import guarantee_of
 from eyestream.cli import main as command
-from eyestream.core.calibration import Corpus
 from eyestream.core.charge import EPSILON_UNITS, Ceilings
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.registry import calibrate
 from eyestream.core.scopes import Deployment
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.config import PrivacySettings
@@ -28,6 +27,7 @@ from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamSpec
+from eyestream_lab.calibration import Corpus, calibrate
 from eyestream_lab.recordings.privatize import privatize
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.mechanisms import check_any_input, check_frozen, check_life, check_sessions, some_chunks
@@ -144,10 +144,11 @@ def run(*words: object) -> None:
 
 def test_the_commands_take_it_from_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place, path = ("--mechanism", "category_response:ENTRY"), tmp_path / "p.npz"
+    calibrating = ("--mechanism", "category_response_lab:ENTRY")
     recordings.save(recording(), path)
-    run("calibrate", path, *place, "--chunk", 1, "--option", f"categories={K}", "--out", tmp_path / "mine.npz")
+    run("calibrate", path, *calibrating, "--chunk", 1, "--option", f"categories={K}", "--out", tmp_path / "mine.npz")
     with pytest.raises(SystemExit):
-        run("calibrate", path, *place, "--chunk", 4, "--option", f"categories={K}", "--out", tmp_path / "no.npz")
+        run("calibrate", path, *calibrating, "--chunk", 4, "--option", f"categories={K}", "--out", tmp_path / "no.npz")
     assert "--chunk must be 1, not 4" in capsys.readouterr().err
     recordings.save(recording(seed=1), path)  # somebody else's
     run("privatize", path, *place, "--calibration", tmp_path / "mine.npz", "--epsilon", 2, "--out", tmp_path / "out")

@@ -8,19 +8,20 @@ from pathlib import Path
 from statistics import NormalDist
 
 import gaussian_mean as example
+import gaussian_mean_lab  # noqa: F401  makes its calibration known
 import numpy as np
 import pytest
 
 from eyestream.cli import main as command
-from eyestream.core.calibration import Corpus
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.registry import calibrate, entries, entry_of
+from eyestream.core.mechanisms.registry import entries, entry_of
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.audit import targets
 from eyestream_lab.audit.subject import mechanism
+from eyestream_lab.calibration import Corpus, calibrate
 from eyestream_lab.testing.mechanisms import check_any_input, check_frozen, check_sessions, some_chunks
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 
@@ -178,7 +179,18 @@ def test_the_commands_take_it_from_its_place(corpus: Corpus, tmp_path: Path, cap
         recordings.save(Recording(np.arange(40) / 2.0, rows, NAMES, name), tmp_path / f"{name}.npz")
     files, place = (tmp_path / "q.npz", tmp_path / "r.npz"), ("--mechanism", "gaussian_mean:ENTRY")
     mine = tmp_path / "mine.npz"
-    run("calibrate", *files, *place, "--chunk", N, "--constant", "still", "--out", mine)
+    run(
+        "calibrate",
+        *files,
+        "--mechanism",
+        "gaussian_mean_lab:ENTRY",
+        "--chunk",
+        N,
+        "--constant",
+        "still",
+        "--out",
+        mine,
+    )
     assert "mine.npz: gaussian-mean, chunks of 8 rows, 2 of 3 features released" in capsys.readouterr().out
     ledger = tmp_path / "spent.ledger"
     run("budget", "--new", "--ledger", ledger)

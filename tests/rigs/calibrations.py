@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 
 from eyestream.core.calibration import Calibration, PerFeatureTables
-from eyestream.core.mechanisms.registry import declared_range
 from eyestream.rim.files import calibrations
 from eyestream_lab.audit.trials import synthetic
+from eyestream_lab.calibration import declared_range
 from eyestream_lab.mechanisms.klt import synthetic_joint
 
 __all__ = ["few_features", "synthetic", "synthetic_joint"]

@@ -105,9 +105,9 @@ SEAMS: dict[str, Seam] = {
     ),
     "parts of a publication": Seam("eyestream_lab.kaleido:KaleidoSession", "parts_for_one", "self"),
     # What is taken off the sessions of a pseudonym
-    "OverHistory.off": Seam("eyestream.core.tasks.history:OverHistory", "off", "self, chunk", ("_history", "_level")),
-    "OverHistory.complete": Seam("eyestream.core.tasks.history:OverHistory", "complete"),
-    "History.after": Seam("eyestream.core.tasks.history:History", "after", "self, level, stated"),
+    "OverHistory.off": Seam("eyestream_lab.words.history:OverHistory", "off", "self, chunk", ("_history", "_level")),
+    "OverHistory.complete": Seam("eyestream_lab.words.history:OverHistory", "complete"),
+    "History.after": Seam("eyestream_lab.words.history:History", "after", "self, level, stated"),
     "order's first of a pseudonym": Seam(_ORDER, "_first_of_pseudonym", "self, wearer", ("_passed",)),
     # What is said and asked of a mechanism
     "options checked": Seam("eyestream.core.mechanisms.entry:Entry", "checked", "self, options"),

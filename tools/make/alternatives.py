@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from scipy.special import gammainc
 
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.frame import Page
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.core.mechanisms.klt.core import JointCore
-from eyestream.core.mechanisms.klt.parts import inverse_root
 from eyestream.core.mechanisms.klt.schedule import STEPS
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.joint import calibrate_joint
+from eyestream_lab.calibration.row_parts import inverse_root
 from tools.make import everyday
 from tools.make.frontier import explained, groups_in, release
 

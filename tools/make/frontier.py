@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from eyestream.core.calibration import Calibration, JointTables, PerFeatureTables
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
-from eyestream.core.calibration.redundancy import groups_of
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
-from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration import calibrate
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.joint import calibrate_joint
+from eyestream_lab.calibration.redundancy import groups_of
 from eyestream_lab.study.population import finite_rows
 from tools.make import everyday
 

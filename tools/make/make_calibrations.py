@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from eyestream.core.calibration.corpus import Corpus
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
-from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files import calibrations
+from eyestream_lab.calibration import calibrate
+from eyestream_lab.calibration.corpus import Corpus
+from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.files.books import shipped_books
 from tools.make.everyday import DESCRIPTION, corpus
 

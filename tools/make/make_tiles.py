@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.mechanisms.tile.tables import calibration_of
 from eyestream.core.tiles import Field
-from eyestream.core.tiles.calibrate import calibrate_tiles
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.slots import Slots, mark_of
@@ -20,6 +19,7 @@ from eyestream.rim.files.extraction import LONGEST_PAUSE_S
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.package_data import DATA
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.calibration.tiles import calibrate_tiles
 
 __all__ = ["FIELD", "PRIOR_SLOTS", "SLOT_S", "slots_of"]
 

@@ -21,16 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.anchor import Baseline
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt.adapt import adapt_joint
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import extract
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.adapt import adapt_joint
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
 from eyestream_lab.simulation.gaze import GazePerson, gaze_of, gaze_person
 from eyestream_lab.study.people.attackers import USUAL, attack
 from eyestream_lab.study.people.galleries import Sight, gallery, roles

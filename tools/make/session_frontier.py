@@ -19,11 +19,11 @@ import numpy as np
 
 from eyestream.claims.correlation.published import session_claim
 from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
-from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files.processes import load_process
+from eyestream_lab.calibration import calibrate
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.study.population import finite_rows
 from tools.make import everyday
 from tools.make.frontier import Array, explained, release

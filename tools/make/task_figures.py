@@ -1,4 +1,4 @@
-"""Figures of `eyestream/core/tasks/TASKS.md` on real activities: GazeGraph's seven people, six activities each.
+"""Figures of `lab/eyestream_lab/words/TASKS.md` on real activities: GazeGraph's seven people, six activities each.
 
     python -m tools.make.task_figures DesktopActivity.zip clean      people 5 to 7, directions of people 1 to 4
     python -m tools.make.task_figures DesktopActivity.zip rotations  four calibrate and three are released, seven times
@@ -18,23 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from eyestream.core.calibration.corpus import whole_chunks
 from eyestream.core.mechanisms import KLT, build
-from eyestream.core.mechanisms.words.calibrate import calibrate_words
-from eyestream.core.tasks.decision import DecisionLaw, Judge, SpanMean, decide
-from eyestream.core.tasks.directions import (
+from eyestream.gaze.features import NAMES
+from eyestream.gaze.front_end import FrontEnd
+from eyestream.gaze.samples import Samples
+from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.corpus import whole_chunks
+from eyestream_lab.testing.noise import SeededNoise
+from eyestream_lab.words.calibrate import calibrate_words
+from eyestream_lab.words.decision import DecisionLaw, Judge, SpanMean, decide
+from eyestream_lab.words.directions import (
     LabelledSession,
     ResidualRows,
     calibrate_tasks,
     remembering_of,
     residual_rows,
 )
-from eyestream.gaze.features import NAMES
-from eyestream.gaze.front_end import FrontEnd
-from eyestream.gaze.samples import Samples
-from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.files.recordings import Recording
-from eyestream_lab.testing.noise import SeededNoise
 from tests.rigs.linking.galleries import name_pseudonyms
 from tests.rigs.linking.sessions import SeenSession, link_sessions
 

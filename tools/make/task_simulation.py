@@ -1,4 +1,4 @@
-"""Figures of `eyestream/core/tasks/TASKS.md`, section 6: who is found again among simulated people.
+"""Figures of `lab/eyestream_lab/words/TASKS.md`, section 6: who is found again among simulated people.
 
 python -m tools.make.task_simulation
 """

@@ -17,8 +17,8 @@ MOST_MODULES = {SERVICE: 147}
 MOST_LINES = {
     SERVICE: 21_650,
     "eyestream": 41_000,
-    "eyestream/core": 14_500,
-    "lab/eyestream_lab": 27_000,
+    "eyestream/core": 11_700,
+    "lab/eyestream_lab": 30_200,
     "fleet/eyestream_fleet": 2_440,
     ALL: 70_400,
 }

@@ -24,12 +24,9 @@ from eyestream.core.frame import Frame
 from eyestream.core.spectrum import Way, coordinate_count, coordinate_weights, most_coefficients
 from eyestream.errors import ConfigError
 
-__all__ = ["FILTERED", "FourierOptions", "Space", "fourier_core"]
+__all__ = ["FourierOptions", "Space", "fourier_core"]
 
 Array = NDArray[np.float64]
-
-FILTERED = {"shrink": True, "smooth": True, "clip": True}
-"""All post-processing there is; it costs no epsilon."""
 
 
 class FourierOptions(PostProcessing, frozen=True, kw_only=True, forbid_unknown_fields=True):

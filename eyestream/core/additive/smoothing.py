@@ -9,13 +9,13 @@ minimises its own expected error. Nothing but released values and public figures
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration.persistence import TRANSIENT_POLE
-
-__all__ = ["Smoother"]
+__all__ = ["TRANSIENT_POLE", "Smoother"]
 
 Array = NDArray[np.float64]
 
 STEPS = 64
+TRANSIENT_POLE = 0.5
+"""Correlation of the transient part from a chunk to the next."""
 _POLES = np.array([1.0, TRANSIENT_POLE])
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 
-from eyestream.core.calibration import Calibration, Tables
+from eyestream.core.calibration import Tables
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.session import TakingOff
 from eyestream.errors import ConfigError
 from eyestream.problems import Problems
 from eyestream.strict import Reader, TablePlace
 
-__all__ = ["Beginning", "Entry", "NoOptions", "StudyForm", "referred"]
+__all__ = ["Beginning", "Entry", "NoOptions", "referred"]
 
 
 def referred(part: Any) -> Any:
@@ -35,31 +35,6 @@ _BASELINE = {"baseline_chunks": "eyestream.core.anchor:stored"}
 
 class NoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """For a mechanism that takes none."""
-
-
-@dataclass(frozen=True, slots=True)
-class StudyForm:
-    """One way in which `eyestream study` releases with a mechanism.
-
-    Attributes
-    ----------
-    label : its name in tables.
-    colour : the same in every figure, #RRGGBB.
-    calibration : what the mechanism is calibrated with, beside its defaults; forms that say the same share it.
-    options : what it is built with.
-    attacked : whether attacks are run on it; not so where a form differs from another one by a public, invertible map,
-        which hides nothing.
-    estimate : whether what it releases is an estimate already, shrunk and filtered over the chunks of a session.
-    best : whether the form is compared only where mechanisms are compared at their best.
-    """
-
-    label: str
-    colour: str
-    calibration: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    attacked: bool = True
-    estimate: bool = False
-    best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +73,9 @@ class Entry:
         Their names and types: a frozen struct whose fields all have the default None, "not given".
     tables
         Its figures in a calibration.
-    calibrate
-        Calibration from a `Corpus`, or a reference to it; called with the corpus and, by name, declared, description,
-        progress and what `calibration_options` names.
-    calibration_options
-        Options of `calibrate` that are its own.
-    declare
-        Calibration from a declared range alone, or a reference to it: called with a calibration and a number of rows,
-        see `eyestream.core.mechanisms.registry.declared_range`. None: the mechanism needs a corpus.
-    adapt
-        A calibration for another tracker from the one that is there, or a reference to it: called with a calibration,
-        a `Corpus` of the other tracker, and what the recordings are. None: there is no such thing.
     takes_off
         How a calibration file has what is taken off the rows of sessions (`eyestream.core.session.TakingOff`), by
         the key in its header: a function, or a reference to it, called with the value of the key and all arrays.
-    labelled
-        A calibration from sessions of people whose tasks are known, or a reference to it: called with lists of
-        `LabelledSession`, a number of rows and, by name, sessions, declared and description. It gives what is to be
-        said of it, too. None: there is no such thing.
     view
         What the values of a released chunk mean, or a reference to it: called with an `eyestream.Chunk`, it gives what
         `Chunk.view` is. None: the names and units of the schema say it all.
@@ -123,8 +83,6 @@ class Entry:
         Where the eye is expected in the slot after those that were released, or a reference to it: called with a
         calibration, it gives what has `take(session, index, epsilon, told)` for each slot in turn, with the released
         features by name, and gives a `eyestream.gaze.gatekeeper.Expected` or None. None: nothing is expected.
-    purpose
-        A purpose that a configuration may name, of which the calibration is the operator's. Empty: there is none.
     beginning
         How a new configuration and the demo begin with it; None: they do not offer it.
     front_end
@@ -136,30 +94,18 @@ class Entry:
     correlation
         What its releases tell of one another under a class of processes, or a reference to it:
         `eyestream.claims.correlation.published.Telling`. None: no bound below the plain sum is known.
-    study
-        How `eyestream study` releases with it.
-    laboratory
-        References that the laboratory resolves, by what they are for: see `eyestream_lab.parts`.
     """
 
     mechanism: type[Mechanism]
     options: type[msgspec.Struct]
     tables: type[Tables]
-    calibrate: Callable[..., Calibration] | str
-    calibration_options: tuple[str, ...] = ()
-    study: tuple[StudyForm, ...] = ()
-    declare: Callable[[Calibration, int], Calibration] | str | None = None
-    adapt: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
     takes_off: Mapping[str, Callable[..., TakingOff] | str] = field(default_factory=lambda: dict(_BASELINE))
-    labelled: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
     view: Callable[[Any], Any] | str | None = None
     expecting: Any = None
-    purpose: str = ""
     beginning: Beginning | None = None
     front_end: Any = None
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     correlation: Any = None
-    laboratory: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -184,17 +130,6 @@ class Entry:
             Reader(problems).value(kinds[name], value, TablePlace(), f"option {name}")
         problems.refuse(f"{self.name}: ")
         return given
-
-    def calibrated(self, corpus: Any, options: Mapping[str, Any]) -> Calibration:
-        """`calibrate`, with its own options checked as `checked` does."""
-        takes = ("declared", "description", "progress", *self.calibration_options)
-        given = {name: value for name, value in options.items() if value is not None}
-        unknown = [name for name in given if name not in takes]
-        if unknown:
-            own = _listed(self.calibration_options)
-            raise ConfigError(f"the calibration of {self.name} has no option {unknown[0]}; it takes {own}")
-        made: Calibration = referred(self.calibrate)(corpus, **given)
-        return made
 
 
 def _listed(names: tuple[str, ...]) -> str:

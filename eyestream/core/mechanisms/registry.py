@@ -10,7 +10,7 @@ to release with.
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eyestream.core.building import building
 from eyestream.core.calibration import Calibration
@@ -23,16 +23,11 @@ from eyestream.core.release_type import InputDomain, OutputSchema
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.streams import same_rate
 
-if TYPE_CHECKING:
-    from eyestream.core.calibration import Corpus
-
 __all__ = [
     "DEFAULT",
     "PRODUCT",
     "beginnings",
     "build",
-    "calibrate",
-    "declared_range",
     "entries",
     "entry_of",
     "fitting",
@@ -110,11 +105,7 @@ def live(mechanism: Mechanism) -> None:
 DEFAULT = "klt"
 """The mechanism of a configuration and of a command where none is named."""
 
-PRODUCT = {
-    name: f"eyestream.core.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "asked", "tile")
-} | {
-    "task-words": "eyestream.core.mechanisms.words:ENTRY",
-}
+PRODUCT = {name: f"eyestream.core.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "asked", "tile")}
 """Where the entry of each mechanism of the product is."""
 
 _ENTRIES: dict[str, Entry] = {}
@@ -205,37 +196,4 @@ def build(calibration: Calibration, epsilon: float, *, noise: Noise | None = Non
     with building(entry.name, epsilon):
         made: Mechanism = make(calibration, epsilon, noise=noise, **given)
         fitting(made, calibration)
-    return made
-
-
-def calibrate(name: str, corpus: "Corpus", **options: Any) -> Calibration:
-    """Calibration of the mechanism `name` from the people of `corpus`.
-
-    Parameters
-    ----------
-    options
-        `declared`, `description`, `progress`, and what the mechanism's entry names; None is "not given".
-
-    Raises
-    ------
-    CalibrationError
-        when there is no such mechanism, or the corpus or an option cannot be used.
-    ConfigError
-        when the calibration does not take an option.
-    """
-    return entry_of(name).calibrated(corpus, options)
-
-
-def declared_range(calibration: Calibration, n: int) -> Calibration:
-    """The same features with figures that hold every chunk of `n` rows inside the range, whatever corpus there was.
-
-    Raises
-    ------
-    CalibrationError
-        when there is no such mechanism, or the mechanism needs a corpus.
-    """
-    entry = entry_of(calibration.mechanism)
-    if entry.declare is None:
-        raise CalibrationError(f"{entry.name} needs a corpus: it cannot be calibrated from a declared range")
-    made: Calibration = referred(entry.declare)(calibration, n)
     return made

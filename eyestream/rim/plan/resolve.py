@@ -195,7 +195,7 @@ def _built(
 
 def _at_a_minute(privacy: PrivacySettings, calibration: Calibration, noise: Noise) -> Mechanism:
     """What a purpose comes to whose calibration is the operator's: that one, at its price a minute."""
-    if entry_of(calibration.mechanism).purpose != privacy.purpose:
+    if not calibration.sessions:
         raise ConfigError(
             f"[stream.privacy] calibration: expected one of {privacy.purpose}, which eyestream calibrate --labels "
             f"makes, not one of {calibration.mechanism}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
-from eyestream.core.mechanisms.registry import entries, entry_of
+from eyestream.core.mechanisms.registry import names
 from eyestream.core.noise import Noise
 from eyestream.errors import ConfigError
 from eyestream_lab.audit.estimate import Bound, Counts, lower_bound
@@ -98,13 +98,13 @@ class AuditPart:
 
 def audited() -> dict[str, AuditPart]:
     """The mechanisms that the audit tries, by name."""
-    found = {entry.name: part_of(entry, "audit", AuditPart) for entry in entries()}
+    found = {name: part_of(name).get("audit", AuditPart) for name in names()}
     return {name: part for name, part in found.items() if part is not None}
 
 
 def _audit_part(mechanism: str) -> AuditPart:
     """Raises ConfigError when the mechanism has no trial."""
-    part = part_of(entry_of(mechanism), "audit", AuditPart)
+    part = part_of(mechanism).get("audit", AuditPart)
     if part is None:
         raise ConfigError(f"the audit has no trial of {mechanism}")
     return part

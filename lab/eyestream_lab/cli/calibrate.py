@@ -9,18 +9,19 @@ import numpy as np
 from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_options
 from eyestream.cli.progress import busy, load_all
 from eyestream.core.calibration import Calibration, PerFeatureTables
-from eyestream.core.calibration.corpus import Corpus, refuse_twice
 from eyestream.core.mechanisms.entry import Entry, referred
-from eyestream.core.mechanisms.registry import declared_range, entries, entry_of, names
+from eyestream.core.mechanisms.registry import names
 from eyestream.core.release_type import Rows
-from eyestream.core.tasks.directions import LabelledSession
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.corpus import Corpus, refuse_twice
 from eyestream_lab.files.books import with_shipped_books
 from eyestream_lab.files.labels import load_labels
+from eyestream_lab.parts import calibrate, declared_range, part_of
+from eyestream_lab.words.directions import LabelledSession
 
 __all__ = ["add_parser", "main"]
 
@@ -181,7 +182,7 @@ def _adapt(options: argparse.Namespace) -> None:
     given |= {name: getattr(options, name) for name in ("labels", "task", "pseudonym")}
     _refuse_others(options, given, "--adapt, which takes it from BASE")
     base = calibrations.load(options.adapt)
-    adapt = referred(entry_of(base.mechanism).adapt)
+    adapt = referred(part_of(base.mechanism).adapt)
     if adapt is None:
         raise CalibrationError(
             f"--adapt: the calibration to adapt has no maps of features; it is one of {base.mechanism}"
@@ -219,11 +220,11 @@ def _label(options: argparse.Namespace) -> None:
     people: dict[str, list[LabelledSession]] = {}
     for recording, one in zip(_loaded(options), known, strict=True):
         people.setdefault(one.person, []).append(LabelledSession(one.label, recording))
-    entry = next(entry for entry in entries() if entry.labelled is not None)
+    labelled = next(found for name in names() if (found := part_of(name).labelled) is not None)
     given = {"sessions": options.pseudonym, "declared": options.constant, "description": options.about}
     asked = {name: value for name, value in given.items() if value is not None}
     with busy(f"learning a judge from {len(known)} recordings"):
-        calibration, notes = referred(entry.labelled)(list(people.values()), options.chunk, **asked)
+        calibration, notes = referred(labelled)(list(people.values()), options.chunk, **asked)
     _save(calibration, options.out)
     tasks = sorted({one.label for one in known})
     print(
@@ -245,14 +246,16 @@ def _calibrated(options: argparse.Namespace, entry: Entry, corpus: Corpus) -> Ca
     own = {name: getattr(options, name) for name in ("coverage", "k", "shed_identity", "anchored")}
     own["ranks"] = False if options.linear else None
     for name, value in own.items():
-        if value is not None and name not in entry.calibration_options:
+        if value is not None and name not in part_of(entry.name).calibration_options:
             said = "linear" if name == "ranks" else name.replace("_", "-")
             raise ConfigError(f"--{said} is not for {entry.name}")
-    if options.range and entry.declare is None:
+    if options.range and part_of(entry.name).declare is None:
         raise ConfigError(f"--range is not for {entry.name}, which has no ball")
     declared = None if options.constant is None else tuple(options.constant)
     given: dict[str, Any] = {"declared": declared, "description": options.about}
     with busy(f"learning {entry.name} from {len(corpus.hashes)} recordings") as counted:
         given["progress"] = counted
-        calibration = entry.calibrated(corpus, with_shipped_books(entry, own_options(options) | given | own))
+        calibration = calibrate(
+            entry.name, corpus, **with_shipped_books(entry.name, own_options(options) | given | own)
+        )
     return declared_range(calibration, options.chunk) if options.range else calibration

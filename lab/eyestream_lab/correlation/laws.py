@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 from eyestream_lab.correlation.emissions import Emission
 from eyestream_lab.parts import part_of
@@ -49,7 +48,7 @@ def emission_of(mechanism: Mechanism, chunks: Array) -> Emission:
     """
     if chunks.ndim != 3 or chunks.shape[1:] != (mechanism.features, mechanism.n):
         raise ConfigError(f"chunks: (S, {mechanism.features}, {mechanism.n}) are needed, not {chunks.shape}")
-    law = part_of(entry_of(mechanism.name), "law", FunctionType)
+    law = part_of(mechanism.name).get("law", FunctionType)
     if law is None:
         raise ConfigError(f"no output law is known of {mechanism.name} for public chunks")
     frame = mechanism.frame

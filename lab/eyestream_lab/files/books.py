@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.core.mechanisms.entry import Entry
 from eyestream.core.mechanisms.klt.books import Book, taken
+from eyestream_lab.parts import part_of
 
 __all__ = ["shipped_books", "with_shipped_books"]
 
@@ -23,8 +23,8 @@ def shipped_books() -> tuple[Book, ...]:
         return taken({name: stored[name] for name in stored.files})
 
 
-def with_shipped_books(entry: Entry, options: Mapping[str, Any]) -> dict[str, Any]:
+def with_shipped_books(mechanism: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a calibration, with the shipped books where its mechanism takes any; `books` False: with none."""
-    if "books" not in entry.calibration_options:
+    if "books" not in part_of(mechanism).calibration_options:
         return dict(options)
     return dict(options) | {"books": shipped_books() if options.get("books", True) else ()}

@@ -7,7 +7,6 @@ PLOS ONE 16(8), 2021.)
 
 from dataclasses import replace
 
-from eyestream.core.additive.declared import declared_per_feature
 from eyestream.core.additive.fourier import FourierOptions, fourier_core
 from eyestream.core.calibration import Calibration
 from eyestream.core.frame import Frame
@@ -16,6 +15,7 @@ from eyestream.core.mechanisms.cfpa.mechanism import SPACE
 from eyestream.core.noise import Noise
 from eyestream.core.protection import additive_protection
 from eyestream.core.release_type import Rows
+from eyestream_lab.calibration.per_feature import declared_per_feature
 
 __all__ = ["FPA"]
 

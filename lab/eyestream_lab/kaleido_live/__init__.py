@@ -1,10 +1,6 @@
 """Kaleido: (epsilon, w, r) for movements of at most r degrees, charged at the pure worst case over the field."""
 
-from typing import NoReturn
-
-from eyestream.core.calibration import Corpus
 from eyestream.core.mechanisms.entry import Beginning, Entry, NoOptions
-from eyestream.errors import CalibrationError
 from eyestream_lab.kaleido_live.mechanism import LiveKaleido
 from eyestream_lab.kaleido_live.tables import KaleidoTables
 
@@ -38,16 +34,10 @@ _EXPECTED = (
 )
 
 
-def calibrate(corpus: Corpus, **options: object) -> NoReturn:
-    """There is nothing to learn."""
-    raise CalibrationError("kaleido has public settings alone, and needs no corpus: take kaleido-r2")
-
-
 ENTRY = Entry(
     mechanism=LiveKaleido,
     options=NoOptions,
     tables=KaleidoTables,
-    calibrate=calibrate,
     beginning=Beginning("kaleido-r2", stream=_STREAM, expected=_EXPECTED),
     front_end="eyestream_lab.kaleido_live.places:place_rows",
     shown_by={
@@ -64,5 +54,4 @@ ENTRY = Entry(
         ),
         "floats": ("tests/lab/kaleido/test_kaleido.py::test_sensitivities_cover_what_rounding_adds",),
     },
-    laboratory={"audit": "eyestream_lab.mechanisms.kaleido:AUDIT"},
 )

@@ -10,9 +10,9 @@ from eyestream.core.mechanisms.tile.mechanism import Tile, TileCore
 from eyestream.core.mechanisms.tile.tables import calibration_of
 from eyestream.core.noise import Noise
 from eyestream.core.tiles import Field
-from eyestream.core.tiles.calibrate import calibrate_tiles
 from eyestream_lab.audit.estimate import safe_bound
 from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells
+from eyestream_lab.calibration.tiles import calibrate_tiles
 
 __all__ = ["AUDIT", "TileTrial", "synthetic_tiles"]
 

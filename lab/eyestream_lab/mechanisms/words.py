@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import Calibration, Provenance
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.words import TaskWords, WordTables
 from eyestream.core.noise import Noise
-from eyestream.core.tasks.decision import Judge
-from eyestream.core.tasks.history import Remembering
 from eyestream_lab.audit.estimate import safe_bound
 from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells
+from eyestream_lab.words import TaskWords, WordTables
+from eyestream_lab.words.decision import Judge
+from eyestream_lab.words.history import Remembering
 
 __all__ = ["AUDIT", "WordTrial", "synthetic_words"]
 

@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 
 from eyestream.core.additive.ball import l1_factor, l2_factor
 from eyestream.core.calibration import Calibration, PerFeatureTables
-from eyestream.core.calibration.corpus import whole_chunks
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.registry import names
 from eyestream.core.whole import release_rows
+from eyestream_lab.calibration.corpus import whole_chunks
 from eyestream_lab.study.cells import Cell, Record
 from eyestream_lab.study.plan import Plan
 from eyestream_lab.study.sources import World

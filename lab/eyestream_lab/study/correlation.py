@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration.corpus import whole_chunks
 from eyestream.core.spectrum import difference
+from eyestream_lab.calibration.corpus import whole_chunks
 from eyestream_lab.study import leakage
 from eyestream_lab.study.cells import Cell, Record
 from eyestream_lab.study.plan import Plan

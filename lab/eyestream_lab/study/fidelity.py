@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration.redundancy import groups_of
 from eyestream.errors import ConfigError
+from eyestream_lab.calibration.redundancy import groups_of
 
 __all__ = ["Fidelity", "Spread", "Yardstick", "fidelity", "spread_over_people"]
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import JointTables
-from eyestream.core.mechanisms.klt.parts import inverse_root
+from eyestream_lab.calibration.row_parts import inverse_root
 
 __all__ = ["Target", "causal_limit", "most_information", "water_filling"]
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration.corpus import whole_chunks
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.whole import release_rows
+from eyestream_lab.calibration.corpus import whole_chunks
 from eyestream_lab.study.cells import Cell, Record
 from eyestream_lab.study.dynamics import Dynamics, Gains, filtered, smoothed
 from eyestream_lab.study.measures import explained_variance, tame

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration.corpus import whole_chunks
 from eyestream.core.mechanism import Mechanism
+from eyestream_lab.calibration.corpus import whole_chunks
 
 __all__ = ["WITHHELD_ROWS", "released_session"]
 

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.corpus import Corpus
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.entry import StudyForm
-from eyestream.core.mechanisms.registry import entries
+from eyestream.core.mechanisms.registry import names
 from eyestream.core.whole import release_rows
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations as files
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.files.books import with_shipped_books
 from eyestream_lab.fpa import WHOLE as WHOLE_NAME
 from eyestream_lab.fpa import build_whole
+from eyestream_lab.parts import StudyForm, calibrate, part_of
 from eyestream_lab.study import steil
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.ways import of_chunks
@@ -98,14 +98,14 @@ def _registered(*, best: bool) -> list[Source]:
     made = [
         Source(
             form.label,
-            _key(entry.name, form),
+            _key(name, form),
             form.colour,
             options=tuple(form.options.items()),
             attacked=form.attacked,
             estimate=form.estimate,
         )
-        for entry in entries()
-        for form in entry.study
+        for name in names()
+        for form in part_of(name).forms
         if form.best is best
     ]
     return sorted(made, key=lambda source: not source.attacked)
@@ -135,9 +135,9 @@ COLOURS = {source.label: source.colour for source in _ALL}
 
 def _calibrators(*, best: bool) -> dict[str, Callable[[Corpus], Calibration]]:
     return {
-        _key(entry.name, form): partial(entry.calibrated, options=with_shipped_books(entry, form.calibration))
-        for entry in entries()
-        for form in entry.study
+        _key(name, form): partial(calibrate, name, **with_shipped_books(name, form.calibration))
+        for name in names()
+        for form in part_of(name).forms
         if best or not form.best
     }
 
@@ -247,14 +247,14 @@ def prepare(
     calibrations = {}
     for n in chunks:
         corpus = Corpus.of([_recording(population, i) for i in population.calibrating], n)
-        for mechanism, calibrate in calibrators.items():
+        for mechanism, make in calibrators.items():
             progress(f"calibrating {mechanism}, chunks of {n} rows")
             kept = None if folder is None else folder / f"{mechanism}-{n}-{population.content_hash}.npz"
             if kept is not None and kept.is_file():
                 calibrations[mechanism, n] = files.load(kept)
                 continue
             try:
-                calibrations[mechanism, n] = calibrate(corpus)
+                calibrations[mechanism, n] = make(corpus)
             except CalibrationError as error:
                 if len(population.calibrating) >= _MOST_NEEDED:
                     raise

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.additive.fourier import FILTERED
 from eyestream.core.additive.signals import CHUNKS, Signals
-from eyestream.core.mechanisms.registry import entry_of, names
-from eyestream_lab.parts import part_of
+from eyestream.core.mechanisms.registry import names
+from eyestream_lab.parts import FILTERED, part_of
 
 __all__ = ["RAW_ROWS", "Form", "StudyPart", "Way", "of_chunks", "plain", "study_part", "ways", "with_signals"]
 
@@ -62,7 +61,7 @@ def plain(mechanism: str, colour: str, mark: str, place: int, *, traced: bool = 
 
 @dataclass(frozen=True)
 class StudyPart:
-    """What the study knows of a mechanism beside the forms of its entry.
+    """What the study knows of a mechanism beside its forms.
 
     Attributes
     ----------
@@ -81,8 +80,8 @@ class StudyPart:
 
 
 def study_part(mechanism: str) -> StudyPart:
-    """Of a mechanism by its name; an empty one where its entry refers to none."""
-    return part_of(entry_of(mechanism), "study", StudyPart) or StudyPart()
+    """Of a mechanism by its name; an empty one where there is none."""
+    return part_of(mechanism).get("study", StudyPart) or StudyPart()
 
 
 def with_signals() -> dict[str, Signals]:

@@ -8,12 +8,12 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, PerFeatureTables, recording_hash
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
-from eyestream.core.mechanisms.registry import calibrate
 from eyestream.core.spectrum import difference, integrate
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import FrontEndMark
+from eyestream_lab.calibration import calibrate
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
 
 Array = NDArray[np.float64]
 NAMES = ("a", "wb2_min", "still")

@@ -8,15 +8,15 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import JointTables
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.klt.books import books_of
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.core.session import Session
 from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.files.books import shipped_books
 from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.study.people.attackers import attack

@@ -8,13 +8,13 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.cli import study
 from eyestream_lab.mechanisms import noise_likelihood as noise
+from eyestream_lab.parts import part_of
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.study.people.attackers import ATTACKERS, USUAL, attack
 from eyestream_lab.study.people.galleries import Gallery, halves_apart, recalibrated, recipe
@@ -266,7 +266,7 @@ def test_what_is_attacked_anew_is_made_as_what_ships(everyday, name):
 
 
 def test_the_study_attacks_the_weight_that_ships():
-    forms = [dict(form.calibration) for form in entry_of("klt").study if not form.best]
+    forms = [dict(form.calibration) for form in part_of("klt").forms if not form.best]
     shipped = [recipe(calibrations.load(f"everyday-{name}-32")) for name in ("klt", "klt-one")]
     assert [form.get("shed_identity") for form in forms] == [own.get("shed_identity") for own in shipped]
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eyestream.core.calibration.corpus import Corpus
 from eyestream.core.mechanisms import CFPA, KLT
 from eyestream.core.mechanisms.klt.books import books_of
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.corpus import Corpus
+from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.files.books import shipped_books
 from eyestream_lab.mechanisms.klt.book_cells import cells_of
 from eyestream_lab.mechanisms.klt.word_likelihood import believe, prior, tell_scores, word_scores

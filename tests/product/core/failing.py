@@ -50,4 +50,4 @@ def calibrate(corpus: Any, *, declared: Any = (), description: str = "", progres
     return corpus.calibration(Failing.name, widths, description=description, declared=fixed)
 
 
-ENTRY = register(Entry(Failing, example.msgspec.defstruct("NoOptions", [], frozen=True), example.Widths, calibrate))
+ENTRY = register(Entry(Failing, example.msgspec.defstruct("NoOptions", [], frozen=True), example.Widths))

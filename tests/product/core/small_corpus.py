@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, PerFeatureTables
-from eyestream.core.calibration.corpus import Corpus
-from eyestream.core.mechanisms.registry import calibrate
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration import calibrate
+from eyestream_lab.calibration.corpus import Corpus
 
 Array = NDArray[np.float64]
 NAMES = ("level", "slow", "rare", "wb1_min", "fast")

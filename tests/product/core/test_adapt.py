@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from eyestream.cli.main import main
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt import adapt
-from eyestream.core.mechanisms.klt.adapt import adapt_joint
 from eyestream.core.mechanisms.klt.books import books_of
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files import recordings as files
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration import adapt
+from eyestream_lab.calibration.adapt import adapt_joint
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.files.books import shipped_books
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.core.small_corpus import NAMES, ROWS, person, recordings

@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 
 from eyestream.core.anchor import Anchor, Baseline, grid_of
 from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanisms import KLT, build
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.core.release.stream import StreamRelease
 from eyestream.core.reservation import Granted, Request
 from eyestream.core.whole import release_rows
@@ -19,6 +17,8 @@ from eyestream.errors import CalibrationError, SnapshotError
 from eyestream.rim.files import calibrations
 from eyestream.wire.messages import RawRows
 from eyestream.wire.release import decode_private
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.recordings.recording import RecordingRelease
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.core.small_corpus import NAMES, person, recordings

@@ -14,19 +14,19 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.asked import Asked
-from eyestream.core.mechanisms.asked.calibrate import adapt_asked
 from eyestream.core.mechanisms.asked.chain import GRID
 from eyestream.core.mechanisms.asked.mechanism import _Core
-from eyestream.core.mechanisms.registry import calibrate
 from eyestream.core.noise.laws import Law
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.portable import decay
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration import calibrate
+from eyestream_lab.calibration.asked import adapt_asked
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.mechanisms import check_life
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise

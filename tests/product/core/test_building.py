@@ -12,7 +12,7 @@ import pytest
 
 from eyestream.cli import main as command
 from eyestream.cli import run as running
-from eyestream.core.calibration import Calibration, Corpus
+from eyestream.core.calibration import Calibration
 from eyestream.core.charge import Ceilings
 from eyestream.core.mechanisms import build
 from eyestream.errors import ConfigError, EyestreamError, MechanismError
@@ -23,6 +23,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
+from eyestream_lab.calibration import Corpus
 from eyestream_lab.fpa import FPA
 from eyestream_lab.recordings.privatize import Booking, privatize
 from tests.product.core import failing

@@ -1,6 +1,7 @@
 """An entry has all that others ask about a mechanism: nobody else asks for its name, and an unknown one is refused."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,18 +17,23 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import CFPA, build
 from eyestream.core.mechanisms.entry import Entry, NoOptions, referred
-from eyestream.core.mechanisms.registry import PRODUCT, calibrate, declared_range, entry_of, register
+from eyestream.core.mechanisms.registry import PRODUCT, entry_of, register
 from eyestream.errors import CalibrationError, ConfigError, OperatorError
 from eyestream.rim.files import calibrations
 from eyestream_lab.audit.trials import Case, synthetic, trial_of
+from eyestream_lab.calibration import calibrate, declared_range
 from eyestream_lab.correlation.laws import emission_of
 from eyestream_lab.fpa import FPA
+from eyestream_lab.parts import part_of
 from eyestream_lab.study.ways import study_part
 from tests.product.core.small_corpus import calibrated, corpus
 from tests.rigs.distributions import modules
 
-OWN = ("eyestream.core.mechanisms.", "eyestream_lab.mechanisms.", "eyestream_lab.kaleido_live.", "eyestream_lab.fpa.")
-"""Folders of the mechanisms, their entries and their registry."""
+OWN = (
+    "eyestream.core.mechanisms.",
+    *(f"eyestream_lab.{room}." for room in ("calibration", "fpa", "kaleido_live", "mechanisms", "words")),
+)
+"""Folders of the mechanisms, their entries, their registry and what they are calibrated with."""
 SYSTEMS = (
     "eyestream_lab.corpora.registry",
     "eyestream_lab.corpora.samples",
@@ -39,15 +45,15 @@ PUBLIC = "eyestream"
 """Names the classes, for `from eyestream import KLT`."""
 
 
-def references(entry: Entry) -> dict[str, str]:
-    """What an entry refers to, by the field."""
-    found = {one.name: getattr(entry, one.name) for one in fields(entry)} | dict(entry.laboratory)
-    return {name: place for name, place in found.items() if isinstance(place, str) and ":" in place}
+def references(name: str) -> dict[str, str]:
+    """What the entry of a mechanism and its part refer to, by the field."""
+    found = {one.name: getattr(of, one.name) for of in (entry_of(name), part_of(name)) for one in fields(of)}
+    return {at: place for at, place in found.items() if isinstance(place, str) and re.fullmatch(r"[\w.]+:\w+", place)}
 
 
 def part_of_a_mechanism(module: str) -> bool:
     """Whether a module lies in a mechanism's folder, or an entry refers to it."""
-    parts = {place.partition(":")[0] for name in PRODUCT for place in references(entry_of(name)).values()}
+    parts = {place.partition(":")[0] for name in PRODUCT for place in references(name).values()}
     return f"{module}.".startswith(OWN) or module in SYSTEMS or module in parts
 
 
@@ -98,14 +104,17 @@ def test_a_mechanism_is_imported_when_it_is_named() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", PRODUCT)
-def test_every_reference_of_an_entry_is_there(name: str) -> None:
-    found = references(entry_of(name))
-    entry = entry_of(name)
-    of_rows = {"calibrate", "audit"}
-    if entry.mechanism.domain.keeps:
-        of_rows |= {"correlation", "law", "study"}
-    assert (of_rows if entry.front_end is None else {"front_end", "audit"}) <= set(found)
+@pytest.mark.parametrize("name", [*PRODUCT, "kaleido", "task-words"])
+def test_every_reference_of_an_entry_and_a_part_is_there(name: str) -> None:
+    found, part = references(name), part_of(name)
+    if entry_of(name).front_end is not None:
+        assert {"front_end", "audit"} <= set(found)
+    elif part.labelled:
+        assert {"labelled", "view", "audit"} <= set(found)
+    else:
+        own = {"correlation", "law", "study"} if entry_of(name).mechanism.domain.keeps else set()
+        assert {"calibrate", "audit"} | own <= set(found)
+    assert (part.calibrate is None) == bool(part.uncalibrated)
     for place in found.values():
         assert referred(place) is not None
 
@@ -163,7 +172,7 @@ def test_who_has_no_part_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> 
     """A mechanism of somebody else may have a calibration alone."""
     monkeypatch.setattr("eyestream.core.mechanisms.registry._ENTRIES", {})
     tables = type(calibrated("cfpa").tables)
-    register(Entry(Nobody, NoOptions, tables, lambda corpus: nobody()))
+    register(Entry(Nobody, NoOptions, tables))
     refused: list[tuple[Callable[[], Any], str]] = [
         (lambda: declared_range(nobody(), 8), "nobody needs a corpus"),
         (lambda: session_claim(made(), CLASS, 16.0, chunks=3, touched=1), "no class of processes bounds what releases"),

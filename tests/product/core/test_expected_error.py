@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from eyestream.core.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.core.calibration import Calibration, PerFeatureTables
-from eyestream.core.calibration.corpus import Corpus
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.rim.files import calibrations, recordings
+from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.core.small_corpus import calibrated, corpus, repeated
 

@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
-from eyestream.core.calibration.redundancy import group_sizes, groups_of
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.core.mechanisms.klt.maps import KNOTS, RankMap, rank_knots
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.joint import calibrate_joint
+from eyestream_lab.calibration.redundancy import group_sizes, groups_of
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.core.small_corpus import person, recordings
 

@@ -18,13 +18,13 @@ from eyestream.core.frame import Page
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.core.mechanisms.lpa import mechanism as lpa
-from eyestream.core.mechanisms.registry import declared_range
 from eyestream.core.noise import SecureNoise
 from eyestream.core.noise.laws import LaplaceLaw, Law
 from eyestream.core.spectrum import difference, integrate
 from eyestream.core.whole import chunk_count, release_rows
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations
+from eyestream_lab.calibration import declared_range
 from eyestream_lab.fpa import FPA
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 from tests.product.core.small_corpus import NAMES, calibrated, corpus, repeated

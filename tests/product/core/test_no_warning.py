@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import recording_hash, row_fingerprints
-from eyestream.core.calibration.corpus import Corpus
 from eyestream.core.chunking.chunks import ChunkBuffer
 from eyestream.core.frame import Domain
 from eyestream.core.mechanisms import build
@@ -19,6 +18,7 @@ from eyestream.core.whole import release_rows
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.wire.arrays import from_bin, to_bin
+from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.fpa import FPA
 
 SIGNALLING = 0x7F800001

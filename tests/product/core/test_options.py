@@ -9,9 +9,11 @@ import pytest
 from eyestream.core.calibration import JointTables, PerFeatureTables
 from eyestream.core.mechanisms import CFPA, build, register
 from eyestream.core.mechanisms.entry import Entry, NoOptions
-from eyestream.core.mechanisms.registry import calibrate, entries, entry_of
+from eyestream.core.mechanisms.registry import entries, entry_of, names
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations
+from eyestream_lab.calibration import calibrate
+from eyestream_lab.parts import part_of
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.core.small_corpus import calibrated, corpus
 
@@ -75,7 +77,9 @@ def test_every_shipped_calibration_has_its_entry() -> None:
         protection = entry.mechanism.protection
         assert all(getattr(protection, part) for part in protection.__slots__ if part != "use")
         assert all(value is None for value in (getattr(entry.options(), f) for f in entry.options.__struct_fields__))
-    assert len({form.label for entry in entries() for form in entry.study}) == sum(len(e.study) for e in entries())
+    assert len({form.label for name in names() for form in part_of(name).forms}) == sum(
+        len(part_of(name).forms) for name in names()
+    )
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -99,7 +103,7 @@ def test_an_unknown_mechanism_and_a_second_one_of_a_name_are_refused() -> None:
         pass
 
     with pytest.raises(ConfigError, match="there is a mechanism cfpa already"):
-        register(Entry(Other, NoOptions, PerFeatureTables, calibrate))
+        register(Entry(Other, NoOptions, PerFeatureTables))
     assert entry_of("cfpa").mechanism is CFPA
 
 

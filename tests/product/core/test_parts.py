@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.calibration.corpus import Corpus
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.core.mechanisms.klt.motion import Motion
-from eyestream.core.mechanisms.klt.parts import MEMORIES_S, chunk_moments, fitted_parts, row_moments
 from eyestream.errors import CalibrationError
+from eyestream_lab.calibration.corpus import Corpus
+from eyestream_lab.calibration.joint import calibrate_joint
+from eyestream_lab.calibration.row_parts import MEMORIES_S, chunk_moments, fitted_parts, row_moments
 from tests.product.core.small_corpus import recordings
 
 Array = NDArray[np.float64]

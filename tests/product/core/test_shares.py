@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt.calibrate import calibrate_joint
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.simulation.people import NAMES as FEATURES
 from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise

@@ -6,12 +6,12 @@ import pytest
 from eyestream.core.additive.core import AdditiveStep
 from eyestream.core.additive.smoothing import Smoother
 from eyestream.core.additive.transforms import DifferenceFourierTransform, FourierTransform, TimeTransform
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
-from eyestream.core.calibration.persistence import lagged_moments, stable_part
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
-from eyestream.core.mechanisms.registry import calibrate, declared_range
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration import calibrate, declared_range
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.persistence import lagged_moments, stable_part
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise
 

@@ -1,6 +1,5 @@
 """Mechanisms of somebody else, each with one thing wrong; which configurations name by its place."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ from eyestream.core.kinds import Claim, KAnonymity, NoClaim
 from eyestream.core.mechanisms.cfpa import CFPA
 from eyestream.core.mechanisms.entry import Entry
 from eyestream.core.release_type import Corpora, OutputSchema
-from tests.product.core.small_corpus import calibrated
 
 __all__ = [
     "BASELINE",
@@ -26,8 +24,7 @@ __all__ = [
 
 
 def entry(mechanism: Any) -> Entry:
-    calibrate: Callable[..., Any] = lambda corpus: calibrated("cfpa")  # noqa: E731  an entry needs one
-    return Entry(mechanism, PostProcessing, PerFeatureTables, calibrate)
+    return Entry(mechanism, PostProcessing, PerFeatureTables)
 
 
 class _NoClaim(CFPA):

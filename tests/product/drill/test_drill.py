@@ -43,6 +43,7 @@ from tests.rigs.fast_gaze import RATE_HZ, SPEED, fast_tracker
 from tests.rigs.sidecar import NO_BROKER, at_work
 
 PLACE, EPSILON, N = "tests.product.drill.unary:ENTRY", 6.0, 4
+LABORATORY = "tests.product.drill.unary.laboratory:ENTRY"
 PROFILE = load_profile("degrees").at_rate(RATE_HZ)
 
 
@@ -95,7 +96,7 @@ def planned(folder: Path, url: str) -> Plan:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """A configuration whose calibration was made by the command."""
-    run("calibrate", flags(tmp_path), "--mechanism", PLACE, "--chunk", N, "--out", tmp_path / "mine.npz")
+    run("calibrate", flags(tmp_path), "--mechanism", LABORATORY, "--chunk", N, "--out", tmp_path / "mine.npz")
     planned(tmp_path, NO_BROKER)
     return tmp_path / "sidecar.toml"
 
@@ -186,8 +187,8 @@ def test_the_audit_tries_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_study_has_its_form() -> None:
     registry.register(ENTRY)
-    [subject] = subjects_of([], "unary", PLACE, (N,))
-    assert (subject.mechanism, subject.n, dict(subject.recipe)) == (PLACE, N, {"share": 0.75})
+    [subject] = subjects_of([], "unary", LABORATORY, (N,))
+    assert (subject.mechanism, subject.n, dict(subject.recipe)) == (LABORATORY, N, {"share": 0.75})
 
 
 def test_a_founder_adds_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

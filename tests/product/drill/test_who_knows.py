@@ -14,13 +14,10 @@ ROOMS = {
         "eyestream.gaze.slots",
         "eyestream.gaze.next_tile",
         "eyestream_lab.mechanisms.tile",
+        "eyestream_lab.calibration.tiles",
     ),
     "kaleido": ("eyestream_lab.kaleido", "eyestream_lab.kaleido_live", "eyestream_lab.mechanisms.kaleido"),
-    "task-words": (
-        "eyestream.core.tasks",
-        "eyestream.core.mechanisms.words",
-        "eyestream_lab.mechanisms.words",
-    ),
+    "task-words": ("eyestream_lab.words", "eyestream_lab.mechanisms.words"),
 }
 """Of each kind: its mechanism, its model, its front end, its part of the laboratory and the study of it alone."""
 

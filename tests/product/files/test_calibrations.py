@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, PerFeatureTables, Provenance, recording_hash, row_fingerprints
-from eyestream.core.mechanisms.registry import declared_range
 from eyestream.errors import CalibrationError
 from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.gaze.features import UNITS
 from eyestream.gaze.profile_text import front_end_mark
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.calibration import declared_range
 
 Array = NDArray[np.float64]
 SHIPPED_HASHES = {

@@ -48,7 +48,7 @@ def test_a_pass_through_is_found_on_the_wire(mosquitto: Mosquitto, tmp_path: Pat
 class WrittenHistory(Plant):
     def code(self) -> str:
         lines = (
-            "from eyestream.core.tasks.history import OverHistory",
+            "from eyestream_lab.words.history import OverHistory",
             "take = OverHistory.take",
             "OverHistory.take = lambda s, c: (open('history', 'ab').write(c.astype('<f4').tobytes()), take(s, c))[1]",
         )

@@ -55,7 +55,7 @@ class SeenPseudonym:
 
 
 def residual_map(sessions: int, drift: float = 0.0) -> Array:
-    """(T - 1, T) from levels to residuals of a pseudonym, as `eyestream.core.tasks.history` makes them."""
+    """(T - 1, T) from levels to residuals of a pseudonym, as `eyestream_lab.words.history` makes them."""
     every = np.eye(sessions)
     expected, error, rows = every[0], 1.0 + drift, []
     for level in every[1:]:

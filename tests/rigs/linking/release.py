@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration.corpus import whole_chunks
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.noise import Noise
-from eyestream.core.tasks.directions import LabelledSession, calibrate_tasks, remembering_of
-from eyestream.core.tasks.history import History, Remembering, SessionLevel
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.corpus import whole_chunks
+from eyestream_lab.words.directions import LabelledSession, calibrate_tasks, remembering_of
+from eyestream_lab.words.history import History, Remembering, SessionLevel
 from tests.rigs.linking.people import Parts, SimulatedSession, simulate_tasks, task_means
 from tests.rigs.linking.pseudonyms import SeenPseudonym, residual_map
 

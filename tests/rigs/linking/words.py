@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.noise import Noise
-from eyestream.core.tasks.decision import DecisionLaw, Judge, decide
+from eyestream_lab.words.decision import DecisionLaw, Judge, decide
 from tests.rigs.linking.pairs import area
 from tests.rigs.linking.people import SimulatedSession, simulate_tasks, task_means
 from tests.rigs.linking.pseudonyms import SeenPseudonym, link_pseudonyms, pairs_of

@@ -10,8 +10,6 @@ ENTRY = Entry(
     mechanism=Asked,
     options=AskedOptions,
     tables=AskedTables,
-    calibrate="eyestream.core.mechanisms.asked.calibrate:calibrate_asked",
-    adapt="eyestream.core.mechanisms.asked.calibrate:adapt_asked",
     shown_by={
         "law": (
             "tests/product/core/test_response.py::test_odds_never_exceed_e_to_the_epsilon",
@@ -25,5 +23,4 @@ ENTRY = Entry(
         ),
         "floats": ("tests/product/core/test_response.py::test_a_vanishing_or_enormous_epsilon_stays_in_range",),
     },
-    laboratory={"audit": "eyestream_lab.mechanisms.asked:AUDIT"},
 )

@@ -1,7 +1,7 @@
 """KLT: one code word for a chunk of all features, released by randomised response."""
 
 from eyestream.core.calibration import JointTables
-from eyestream.core.mechanisms.entry import Beginning, Entry, StudyForm
+from eyestream.core.mechanisms.entry import Beginning, Entry
 from eyestream.core.mechanisms.klt.mechanism import KLT, JointOptions
 
 __all__ = ["ENTRY", "KLT"]
@@ -10,9 +10,6 @@ ENTRY = Entry(
     mechanism=KLT,
     options=JointOptions,
     tables=JointTables,
-    calibrate="eyestream.core.mechanisms.klt.calibrate:calibrate_joint",
-    calibration_options=("shed_identity", "ranks", "anchored", "books", "shares"),
-    adapt="eyestream.core.mechanisms.klt.adapt:adapt_joint",
     beginning=Beginning("everyday-klt-anchored-64", rival="everyday-cfpa-64"),
     shown_by={
         "law": (
@@ -29,14 +26,4 @@ ENTRY = Entry(
         "time": ("tests/lab/audit/test_false_alarms.py::test_a_correct_mechanism_is_not_flagged",),
     },
     correlation="eyestream.claims.correlation.scores:SCORES",
-    study=(
-        StudyForm("KLT", "#D55E00", estimate=True),
-        StudyForm("KLT, one score", "#8C2D04", calibration={"shed_identity": 1.0}, estimate=True),
-        StudyForm("KLT, anchored", "#882255", calibration={"anchored": True}, estimate=True, best=True),
-    ),
-    laboratory={
-        "audit": "eyestream_lab.mechanisms.klt:AUDIT",
-        "law": "eyestream_lab.mechanisms.klt:emission",
-        "study": "eyestream_lab.mechanisms.klt:STUDY",
-    },
 )

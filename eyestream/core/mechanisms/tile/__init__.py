@@ -1,12 +1,8 @@
 """Tile: one word a slot says where the eye dwelt, released by randomised response."""
 
-from typing import NoReturn
-
-from eyestream.core.calibration import Corpus
 from eyestream.core.mechanisms.entry import Beginning, Entry, NoOptions
 from eyestream.core.mechanisms.tile.mechanism import Tile
 from eyestream.core.mechanisms.tile.tables import TileTables
-from eyestream.errors import CalibrationError
 
 __all__ = ["ENTRY", "Tile"]
 
@@ -39,16 +35,10 @@ _EXPECTED = (
 )
 
 
-def calibrate(corpus: Corpus, **options: object) -> NoReturn:
-    """Rows tell nothing of where the eye dwelt."""
-    raise CalibrationError("tile is calibrated from slots of gaze, not from rows: take everyday-tile")
-
-
 ENTRY = Entry(
     mechanism=Tile,
     options=NoOptions,
     tables=TileTables,
-    calibrate=calibrate,
     beginning=Beginning("everyday-tile", stream=_STREAM, expected=_EXPECTED),
     front_end="eyestream.gaze.slots:slot_rows",
     expecting="eyestream.gaze.next_tile:NextTileReading",
@@ -64,5 +54,4 @@ ENTRY = Entry(
         ),
         "floats": ("tests/product/core/test_response.py::test_a_vanishing_or_enormous_epsilon_stays_in_range",),
     },
-    laboratory={"audit": "eyestream_lab.mechanisms.tile:AUDIT"},
 )

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from eyestream.core.anchor import Baseline
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.calibration.corpus import Corpus, whole_chunks
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.corpus import Corpus, whole_chunks
 from eyestream_lab.files.books import shipped_books, with_shipped_books
+from eyestream_lab.parts import calibrate
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.splits import WINDOW_S
 
@@ -137,8 +137,7 @@ def recalibrated(
             Recording(np.arange(len(r)) / population.rate_hz, r, population.names, population.people[i])
             for i, r in ((i, population.as_recorded(i)) for i in calibrating)
         ]
-        entry = entry_of(mechanism)
-        _KEPT[key] = entry.calibrated(Corpus.of(rows, n), with_shipped_books(entry, options))
+        _KEPT[key] = calibrate(mechanism, Corpus.of(rows, n), **with_shipped_books(mechanism, options))
     return _KEPT[key]
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from eyestream.core.calibration import Calibration
 from eyestream.core.calibration.calibration import product
-from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.parts import part_of
 from eyestream_lab.study.cells import Record, compute, how_far
 from eyestream_lab.study.people.attackers import USUAL
 from eyestream_lab.study.people.galleries import recipe, usable
@@ -61,8 +61,9 @@ def subjects_of(
     ]
     if mechanism is None or chosen:
         return chosen
-    entry = entry_of(mechanism)
-    recipes = {tuple(form.calibration.items()) for form in entry.study if form.attacked and not form.best} or {()}
+    recipes = {
+        tuple(form.calibration.items()) for form in part_of(mechanism).forms if form.attacked and not form.best
+    } or {()}
     named = {f"{mechanism}" + "".join(f" {key} {value:g}" for key, value in own): own for own in sorted(recipes)}
     return [Subject(f"{name}-{n}", place or mechanism, n, own) for n in chunks for name, own in named.items()]
 

@@ -4,9 +4,9 @@ It differs from all others in what a new kind may differ in: domain, response, w
 of its claim, figures, view, trial and form. The package knows nothing of it.
 """
 
-from eyestream.core.mechanisms.entry import Entry, NoOptions, StudyForm
+from eyestream.core.mechanisms.entry import Entry, NoOptions
 from tests.product.drill.unary.mechanism import Unary
-from tests.product.drill.unary.tables import Counts, calibrate
+from tests.product.drill.unary.tables import Counts
 
 __all__ = ["ENTRY"]
 
@@ -14,10 +14,6 @@ ENTRY = Entry(
     mechanism=Unary,
     options=NoOptions,
     tables=Counts,
-    calibrate=calibrate,
     takes_off={"usual": "tests.product.drill.unary.usual:stored"},
     view="tests.product.drill.unary.view:Bits",
-    calibration_options=("share",),
-    study=(StudyForm("unary", "#777777", calibration={"share": 0.75}),),
-    laboratory={"audit": "tests.product.drill.unary.laboratory:AUDIT"},
 )

@@ -1,20 +1,34 @@
-"""The laboratory's part: two neighbours, all flags usual and none."""
+"""The laboratory's part: a calibration that learns nothing of people; two neighbours, all flags usual and none."""
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, Corpus
+from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import build
 from eyestream.core.noise import Noise
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.audit.estimate import safe_bound
 from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells
-from tests.product.drill.unary.tables import calibrate
+from eyestream_lab.calibration import Corpus
+from eyestream_lab.parts import Part, StudyForm, register_part
+from tests.product.drill.unary import ENTRY
+from tests.product.drill.unary.tables import Counts
+from tests.product.drill.unary.usual import Usual
 
-__all__ = ["AUDIT", "synthetic"]
+__all__ = ["AUDIT", "ENTRY", "PART", "synthetic"]
+
+
+def calibrate(corpus: Corpus, *, share: float = 0.5, description: str = "declared", **others: Any) -> Calibration:
+    """Of spells of `corpus.n` flags; from which `share` on the right is a session's usual side."""
+    one, nothing = np.ones(1), np.zeros(1)
+    counts, usual = Counts(one * (corpus.n + 1)), Usual(one * share)
+    return corpus.calibration(
+        "unary", counts, description=description, lo=nothing, hi=one, fill=nothing, takes_off=usual
+    )
 
 
 def synthetic(n: int, features: int = 1, width: float = 1.0) -> Calibration:
@@ -52,4 +66,14 @@ AUDIT = AuditPart(
     shapes=((4, None),),
     draws=(lambda k, epsilon: 10_000, lambda k, epsilon: 200_000),
     synthetic=synthetic,
+)
+
+PART = register_part(
+    ENTRY.name,
+    Part(
+        calibrate,
+        calibration_options=("share",),
+        forms=(StudyForm("unary", "#777777", calibration={"share": 0.75}),),
+        audit=AUDIT,
+    ),
 )

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables, Provenance
 from eyestream.core.calibration.calibration import product
-from eyestream.core.calibration.corpus import Corpus
-from eyestream.core.mechanisms.klt.calibrate import tables_of
-from eyestream.core.mechanisms.klt.model import Model, Moments
-from eyestream.core.mechanisms.klt.shares import reference, shares_of, told
-from eyestream.core.mechanisms.klt.standard import Standard
 from eyestream.errors import CalibrationError
+from eyestream_lab.calibration.corpus import Corpus
+from eyestream_lab.calibration.joint import tables_of
+from eyestream_lab.calibration.model import Model, Moments
+from eyestream_lab.calibration.shares import reference, shares_of, told
+from eyestream_lab.calibration.standard import Standard
 
 __all__ = ["SHARES", "adapt_joint"]
 

@@ -1,20 +1,31 @@
-"""Calibration of the mechanisms that code every feature by itself, from recordings of a public or consented corpus."""
+"""Calibration of the mechanisms that code every feature by itself: from a corpus, or from a declared range."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.additive.ball import l1_factor, l2_factor
-from eyestream.core.additive.signals import Signals
+from eyestream.core.additive.signals import CHUNKS, DIFFERENCES, VALUES, Signals
 from eyestream.core.calibration import Calibration, PerFeatureTables
-from eyestream.core.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
-from eyestream.core.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
-from eyestream.core.calibration.persistence import lagged_moments, stable_part
 from eyestream.core.spectrum import RealFourier, coordinate_count, most_coefficients
 from eyestream.errors import CalibrationError
+from eyestream_lab.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
+from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
+from eyestream_lab.calibration.persistence import lagged_moments, stable_part
 
-__all__ = ["calibrate_per_feature"]
+__all__ = [
+    "calibrate_cfpa",
+    "calibrate_dcfpa",
+    "calibrate_lpa",
+    "calibrate_per_feature",
+    "declare_cfpa",
+    "declare_dcfpa",
+    "declare_lpa",
+    "declared_per_feature",
+]
 
 Array = NDArray[np.float64]
 
@@ -143,3 +154,43 @@ def _error_tables(chunks: Array, inside: Array, mean: Array, space: Signals) -> 
         overlap[k - 1] = ((chunks - mean) * (kept - kept_mean)).sum(axis=1).mean()
         energy[k - 1] = ((kept - kept_mean) ** 2).sum(axis=1).mean()
     return {"truncation": truncation, "overlap": overlap, "energy": energy}
+
+
+def declared_per_feature(signals: Signals, calibration: Calibration, n: int) -> Calibration:
+    """The same features with balls that hold every chunk of `n` rows inside the range, whatever corpus there was.
+
+    The centre is the signal of the middle of the range; `Signals` has the radius, and the bound on what truncation can
+    cost inside the range.
+    """
+    features = len(calibration.names)
+    width = calibration.hi - calibration.lo
+    middle = np.repeat(((calibration.hi + calibration.lo) / 2)[:, None], n, axis=1)
+    radius = np.where(calibration.declared, 0.0, signals.reach(n) * width / 2)
+    count = most_coefficients(n) if signals.truncates else 1
+    truncation = np.repeat(signals.lost(n, width, radius)[:, None], count, axis=1)
+    truncation[:, -1] = 0.0
+    nothing = np.zeros(features)
+    tables = PerFeatureTables(
+        centre=signals.there(middle).copy(),
+        radius=radius,
+        mean=middle,
+        spread=nothing,
+        truncation=truncation,
+        overlap=np.zeros((features, count)),
+        energy=np.zeros((features, count)),
+        stable_variance=nothing,
+        transient_variance=nothing,
+        detail=nothing,
+        diameter=2 * radius,
+        between_people=nothing,
+    )
+    provenance = replace(calibration.provenance, coverage=None, people=0, chunks=0)
+    return replace(calibration, n=n, tables=tables, provenance=provenance)
+
+
+calibrate_lpa = partial(calibrate_per_feature, mechanism="lpa", signals=VALUES)
+calibrate_cfpa = partial(calibrate_per_feature, mechanism="cfpa", signals=CHUNKS)
+calibrate_dcfpa = partial(calibrate_per_feature, mechanism="dcfpa", signals=DIFFERENCES)
+declare_lpa = partial(declared_per_feature, VALUES)
+declare_cfpa = partial(declared_per_feature, CHUNKS)
+declare_dcfpa = partial(declared_per_feature, DIFFERENCES)

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from eyestream.core.noise import Noise
 from eyestream.core.noise.bits import Bits
-from eyestream.core.tasks.classes import SHRINKAGE, means_and_within
 from eyestream.errors import CalibrationError, ConfigError
+from eyestream_lab.words.classes import SHRINKAGE, means_and_within
 
 __all__ = ["DecisionLaw", "Judge", "SpanMean", "decide"]
 

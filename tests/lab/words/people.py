@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 
 from eyestream.core.calibration import Calibration
-from eyestream.core.mechanisms.words.calibrate import calibrate_words
-from eyestream.core.tasks.directions import LabelledSession
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.words.calibrate import calibrate_words
+from eyestream_lab.words.directions import LabelledSession
 from tests.rigs.linking.people import Parts, simulate_tasks
 
 __all__ = ["NAMES", "RATE_HZ", "SESSIONS", "TASKS", "N", "calibration", "people"]

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from eyestream.core.anchor import grid_of
 from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.corpus import WORDBOOK_MINIMA, Corpus, Rows, in_sequence, whole_chunks
-from eyestream.core.calibration.persistence import lagged_moments, stable_part
 from eyestream.core.mechanisms.klt import ENTRY
 from eyestream.core.mechanisms.klt.books import Book, shelved
-from eyestream.core.mechanisms.klt.calibrate import tables_of
-from eyestream.core.mechanisms.klt.model import FLOOR, MEMORY_S, Model
-from eyestream.core.mechanisms.klt.parts import inverse_root, positive
-from eyestream.core.mechanisms.klt.standard import RANK_TAIL, Standard
-from eyestream.core.tasks.classes import SHRINKAGE, means_and_within
-from eyestream.core.tasks.history import History, Remembering, SessionLevel
 from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark
+from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus, Rows, in_sequence, whole_chunks
+from eyestream_lab.calibration.joint import tables_of
+from eyestream_lab.calibration.model import FLOOR, MEMORY_S, Model
+from eyestream_lab.calibration.persistence import lagged_moments, stable_part
+from eyestream_lab.calibration.row_parts import inverse_root, positive
+from eyestream_lab.calibration.standard import RANK_TAIL, Standard
+from eyestream_lab.words.classes import SHRINKAGE, means_and_within
+from eyestream_lab.words.history import History, Remembering, SessionLevel
 
 __all__ = ["LabelledSession", "ResidualRows", "calibrate_tasks", "discriminants", "remembering_of", "residual_rows"]
 
@@ -43,7 +43,7 @@ class LabelledSession:
 
 @dataclass(frozen=True, eq=False)
 class ResidualRows:
-    """One session less the earlier ones: rows as `eyestream.core.calibration.corpus.Rows` has them, and its task."""
+    """One session less the earlier ones: rows as `eyestream_lab.calibration.corpus.Rows` has them, and its task."""
 
     task: str
     features: Array

@@ -1,7 +1,7 @@
 """Task words: each chunk is one word, released as how likely each task is now.
 
-**What is released.** A public judge takes the mean of a chunk's residual rows (`eyestream.core.tasks.history`) for
-one of K tasks. This word is released by k-ary randomised response (`eyestream.core.tasks.decision`), with the whole
+**What is released.** A public judge takes the mean of a chunk's residual rows (`eyestream_lab.words.history`) for
+one of K tasks. This word is released by k-ary randomised response (`eyestream_lab.words.decision`), with the whole
 epsilon of the chunk. The released chunk has the shape (K, 1): for each task the chance that the judge has said it,
 where before every word was as likely as another (a uniform prior). So the released word has the value `keep`, every
 other one (1 - keep) / (K - 1). The values are a public function of the released word, and nothing else is in them.
@@ -13,7 +13,7 @@ leaves open, not how often the judge is right (`docs/tasks.md` has figures).
 **Neighbours** are two chunks that differ in any way (replace-one), the rows of earlier sessions and the released past
 being the same. Whatever the rows are, they have one of K words. So the odds of every release differ by at most
 e^epsilon: pure epsilon of one chunk. A change in an earlier session of the pseudonym can change the words of all later
-ones (`eyestream/core/tasks/TASKS.md`, section 5).
+ones (`lab/eyestream_lab/words/TASKS.md`, section 5).
 
 **Error.** Let q = (1 - keep) / (K - 1), and let the judge's word be uniform. Beside the truth, which is 1 for the
 judge's word and 0 for the others, a value is `keep` with the chance 1 / K and q otherwise. Its mean squared error is
@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import Calibration
 from eyestream.core.frame import Frame, Page
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms.words.tables import WordTables
 from eyestream.core.noise import Noise
 from eyestream.core.protection import Protection
 from eyestream.core.release_type import InputDomain, OutputSchema, Summaries
-from eyestream.core.tasks.decision import DecisionLaw, decide
-from eyestream.core.tasks.history import Remembering
 from eyestream.errors import CalibrationError
+from eyestream_lab.words.decision import DecisionLaw, decide
+from eyestream_lab.words.history import Remembering
+from eyestream_lab.words.tables import WordTables
 
 __all__ = ["TaskWords"]
 

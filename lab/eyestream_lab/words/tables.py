@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.tasks.decision import Judge
 from eyestream.errors import CalibrationError
+from eyestream_lab.words.decision import Judge
 
 __all__ = ["WordTables"]
 
@@ -18,7 +18,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordTables:
-    """A judge (`eyestream.core.tasks.decision.Judge`) of all features; a feature without spread is a constant."""
+    """A judge (`eyestream_lab.words.decision.Judge`) of all features; a feature without spread is a constant."""
 
     tasks: NDArray[np.uint8]
     """Names of the K tasks in UTF-8, with a line end between two."""

@@ -9,21 +9,20 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.claims.guarantee import guarantee_of, guarantee_of_recording
-from eyestream.core.calibration import Corpus
 from eyestream.core.charge import Ceilings
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.registry import calibrate
-from eyestream.core.mechanisms.words.calibrate import calibrate_words, held_out
 from eyestream.core.scopes import Deployment
 from eyestream.core.session import Session, packed
-from eyestream.core.tasks.directions import LabelledSession
-from eyestream.core.tasks.history import Remembering
 from eyestream.errors import CalibrationError, ConfigError, SnapshotError
 from eyestream.rim.files import calibrations
 from eyestream.streams import StreamSpec
+from eyestream_lab.calibration import Corpus, calibrate
 from eyestream_lab.recordings.privatize import privatize
 from eyestream_lab.testing.noise import FixedNoise, SeededNoise
-from tests.product.tasks.people import NAMES, RATE_HZ, SESSIONS, TASKS, N, calibration, people
+from eyestream_lab.words.calibrate import calibrate_words, held_out
+from eyestream_lab.words.directions import LabelledSession
+from eyestream_lab.words.history import Remembering
+from tests.lab.words.people import NAMES, RATE_HZ, SESSIONS, TASKS, N, calibration, people
 
 Array = NDArray[np.float64]
 

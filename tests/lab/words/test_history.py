@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.tasks.history import History, Remembering, SessionLevel
 from eyestream.errors import CalibrationError
+from eyestream_lab.words.history import History, Remembering, SessionLevel
 from tests.rigs.linking.pseudonyms import raw_levels, residual_map
 
 Array = NDArray[np.float64]

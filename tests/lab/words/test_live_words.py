@@ -14,7 +14,6 @@ import eyestream
 from eyestream.core.charge import EPSILON_UNITS, Ceilings
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.words.view import posterior
 from eyestream.core.release.stream import StreamRelease
 from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.errors import ConfigError, ShardError
@@ -29,7 +28,8 @@ from eyestream.wire.messages import RawRows, decode_private
 from eyestream_fleet.directory import create_shard, held_outbox, opened_shard
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.noise import FixedNoise
-from tests.product.tasks.people import NAMES, RATE_HZ, SESSIONS, TASKS, N, calibration, people
+from eyestream_lab.words.view import posterior
+from tests.lab.words.people import NAMES, RATE_HZ, SESSIONS, TASKS, N, calibration, people
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.pages import body_of, code_of
 from tests.rigs.sidecar import NO_BROKER, at_work, settings_for
@@ -87,7 +87,7 @@ def test_the_first_session_of_every_wearer_and_pseudonym_is_withheld_and_free() 
 
 @pytest.mark.parametrize("fault", ["history of nobody", "history counts its own session", "pseudonym goes on"])
 def test_control_planted_faults_are_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from eyestream.core.tasks.history import History, OverHistory
+    from eyestream_lab.words.history import History, OverHistory
 
     calibration()  # without the fault, also where this test is the first to ask for it
     if fault == "history of nobody":

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from eyestream.core.anchor import BASELINE_S, Anchor
 from eyestream.core.calibration import Calibration
 from eyestream.core.calibration.calibration import product
-from eyestream.core.calibration.corpus import WORDBOOK_MINIMA, Corpus
 from eyestream.core.mechanisms.asked.chain import MOST
 from eyestream.core.mechanisms.asked.tables import AskedTables
 from eyestream.errors import CalibrationError
+from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus
 
 __all__ = ["adapt_asked", "calibrate_asked"]
 

@@ -1,7 +1,7 @@
 """The model of scores that KLT predicts with: which directions of a chunk they are, and how they move.
 
 Two ways of learning it. From the scores of whole chunks, as version 0.1.0 did. Or from rows, which says more of few
-people (`eyestream.core.mechanisms.klt.parts`).
+people (`eyestream_lab.calibration.row_parts`).
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration.corpus import Corpus, in_sequence
-from eyestream.core.calibration.persistence import lagged_moments, stable_part
-from eyestream.core.mechanisms.klt.parts import (
+from eyestream_lab.calibration.corpus import Corpus, in_sequence
+from eyestream_lab.calibration.persistence import lagged_moments, stable_part
+from eyestream_lab.calibration.row_parts import (
     MEMORIES_S,
     chunk_moments,
     fitted_parts,
@@ -19,7 +19,7 @@ from eyestream.core.mechanisms.klt.parts import (
     positive,
     row_moments,
 )
-from eyestream.core.mechanisms.klt.standard import Standard
+from eyestream_lab.calibration.standard import Standard
 
 __all__ = ["Model", "Moments"]
 
@@ -71,7 +71,7 @@ class Model:
 
     @classmethod
     def of_rows(cls, standard: Standard, corpus: Corpus) -> "Model":
-        """The same from how rows hang together (`eyestream.core.mechanisms.klt.parts`)."""
+        """The same from how rows hang together (`eyestream_lab.calibration.row_parts`)."""
         return Moments.of_rows(standard, corpus).model()
 
     def shed(self, weight: float) -> "Model":
@@ -117,7 +117,7 @@ class Moments:
 
     @classmethod
     def of_rows(cls, standard: Standard, corpus: Corpus) -> "Moments":
-        """From rows of the people of a corpus, two at least (`eyestream.core.mechanisms.klt.parts`)."""
+        """From rows of the people of a corpus, two at least (`eyestream_lab.calibration.row_parts`)."""
         parts = fitted_parts(*row_moments(standard.rows(corpus), corpus.rate_hz))
         whole, shares = parts.sum(axis=0), np.trace(parts, axis1=1, axis2=2)
         parts = (1 - SHRINKAGE) * parts + SHRINKAGE * np.multiply.outer(shares / shares.sum(), whole)

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.noise.bits import SystemBits
-from eyestream.core.tasks.decision import DecisionLaw, Judge, SpanMean, decide
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream_lab.testing.noise import FixedNoise, SeededNoise
+from eyestream_lab.words.decision import DecisionLaw, Judge, SpanMean, decide
 
 Array = NDArray[np.float64]
 WORST = (np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0)

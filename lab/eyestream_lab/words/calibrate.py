@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.corpus import WORDBOOK_MINIMA, Corpus, whole_chunks
-from eyestream.core.mechanisms.words.mechanism import TaskWords
-from eyestream.core.mechanisms.words.tables import WordTables, check_tasks
-from eyestream.core.tasks.decision import Judge
-from eyestream.core.tasks.directions import LabelledSession, remembering_of, residual_rows
 from eyestream.errors import CalibrationError
+from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus, whole_chunks
+from eyestream_lab.words.decision import Judge
+from eyestream_lab.words.directions import LabelledSession, remembering_of, residual_rows
+from eyestream_lab.words.mechanism import TaskWords
+from eyestream_lab.words.tables import WordTables, check_tasks
 
-__all__ = ["SESSIONS", "calibrate", "calibrate_words", "held_out", "labelled"]
+__all__ = ["SESSIONS", "calibrate_words", "held_out", "labelled"]
 
 Array = NDArray[np.float64]
 
@@ -24,17 +24,6 @@ SESSIONS = 10
 
 _ORDERS = 8
 """In so many random orders the sessions of each public person are taken, because order decides the residual rows."""
-
-
-def calibrate(corpus: Corpus, **options: Any) -> Calibration:
-    """Refuse a corpus without tasks.
-
-    Raises
-    ------
-    CalibrationError
-        Always.
-    """
-    raise CalibrationError("task-words needs recordings whose tasks are known: eyestream calibrate --labels --task")
 
 
 def labelled(

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration.corpus import Corpus
-from eyestream.core.calibration.redundancy import group_sizes
 from eyestream.core.mechanisms.klt.maps import RankMap, rank_knots
 from eyestream.errors import CalibrationError
+from eyestream_lab.calibration.corpus import Corpus
+from eyestream_lab.calibration.redundancy import group_sizes
 
 __all__ = ["MODES", "RANK_TAIL", "Standard"]
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.calibration.corpus import WORDBOOK_MINIMA, Corpus
 from eyestream.core.mechanisms.klt.books import Book, shelved
-from eyestream.core.mechanisms.klt.model import Model
-from eyestream.core.mechanisms.klt.shares import shares_of
-from eyestream.core.mechanisms.klt.standard import MODES, Standard
 from eyestream.errors import CalibrationError
+from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus
+from eyestream_lab.calibration.model import Model
+from eyestream_lab.calibration.shares import shares_of
+from eyestream_lab.calibration.standard import MODES, Standard
 
 __all__ = ["calibrate_joint", "tables_of"]
 

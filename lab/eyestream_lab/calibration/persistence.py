@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TRANSIENT_POLE", "lagged_moments", "stable_part"]
+from eyestream.core.additive.smoothing import TRANSIENT_POLE
+
+__all__ = ["lagged_moments", "stable_part"]
 
 Array = NDArray[np.float64]
-
-TRANSIENT_POLE = 0.5
-"""Correlation of the transient part from a chunk to the next."""
 
 _MOST_LAGS = 20
 

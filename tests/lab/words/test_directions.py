@@ -8,18 +8,18 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanisms import KLT
-from eyestream.core.tasks.directions import (
+from eyestream.errors import CalibrationError
+from eyestream.rim.files.recordings import Recording
+from eyestream_lab.files.books import shipped_books
+from eyestream_lab.testing.noise import SeededNoise
+from eyestream_lab.words.directions import (
     LabelledSession,
     calibrate_tasks,
     discriminants,
     remembering_of,
     residual_rows,
 )
-from eyestream.core.tasks.history import History, Remembering, SessionLevel
-from eyestream.errors import CalibrationError
-from eyestream.rim.files.recordings import Recording
-from eyestream_lab.files.books import shipped_books
-from eyestream_lab.testing.noise import SeededNoise
+from eyestream_lab.words.history import History, Remembering, SessionLevel
 from tests.rigs.linking.people import Parts, simulate_tasks
 
 Array = NDArray[np.float64]

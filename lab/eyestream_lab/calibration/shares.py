@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import JointTables
-from eyestream.core.calibration.corpus import Corpus
 from eyestream.core.mechanisms.klt.maps import RankMap
 from eyestream.core.mechanisms.klt.schedule import Schedule
-from eyestream.core.mechanisms.klt.standard import Standard
+from eyestream_lab.calibration.corpus import Corpus
+from eyestream_lab.calibration.standard import Standard
 
 __all__ = ["reference", "shares_of", "told"]
 

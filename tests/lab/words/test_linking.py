@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.tasks.history import Remembering
 from eyestream.errors import ConfigError
 from eyestream_lab.testing.noise import SeededNoise
+from eyestream_lab.words.history import Remembering
 from tests.rigs.linking.galleries import GALLERY_ATTACKERS, name_pseudonyms
 from tests.rigs.linking.pairs import area, furthest
 from tests.rigs.linking.people import Parts, simulate_tasks, task_means

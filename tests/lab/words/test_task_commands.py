@@ -8,7 +8,7 @@ import pytest
 
 from eyestream.cli import main as command
 from eyestream.rim.files import calibrations, recordings
-from tests.product.tasks.people import TASKS, people
+from tests.lab.words.people import TASKS, people
 
 
 def run(*words: object) -> None:

@@ -1,1 +1,0 @@
-"""Tasks without the person: histories of earlier sessions, directions between tasks, decision words."""
