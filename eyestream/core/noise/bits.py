@@ -4,7 +4,7 @@ biased binary digits made of them.
 A copy of this process - a native fork, a restored checkpoint - starts with the same memory, so nothing that is in
 memory may decide the words. Every draw therefore asks the operating system: a short one takes its words from there, a
 long one takes AES-256 in counter mode at a counter that is drawn anew, uniformly from 2^128, under a key that the
-operating system gave at the start.
+operating system gave when the cipher was made.
 
 Why a copy cannot share words: two copies hold the same key and draw different counters. One counter serves at most 2^20
 blocks, so those of q draws, in all copies together, meet with probability at most q^2 2^21 / 2^128; blocks that do not
@@ -43,13 +43,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
-from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers import CipherContext
 
 __all__ = [
     "DIRECT_WORDS",
@@ -89,7 +89,7 @@ class SystemBits:
     """
 
     def __init__(self) -> None:
-        self._free = deque([_cipher()])
+        self._free: deque[CipherContext] = deque()
         self._zeros = bytes(0)
 
     def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
@@ -116,8 +116,11 @@ class SystemBits:
         return words
 
 
-def _cipher() -> CipherContext:
-    return Cipher(AES256(os.urandom(32)), CTR(bytes(16))).encryptor()
+def _cipher() -> "CipherContext":
+    from cryptography.hazmat.primitives import ciphers  # noqa: PLC0415  a short draw needs no cipher
+    from cryptography.hazmat.primitives.ciphers import algorithms, modes  # noqa: PLC0415
+
+    return ciphers.Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
 
 
 _CONTEXT = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX)
@@ -205,6 +208,8 @@ class Buffers:
         count, thresholds = len(digits.words), digits.thresholds
         self._shape, self._words = thresholds.shape[:2], thresholds.shape[2]
         self._flat = thresholds.reshape(-1)
+        if self._flat.size > DIRECT_WORDS:
+            _cipher()  # loads its library now, when a mechanism is built, and not after a chunk's budget was reserved
         self._uniform = np.empty(self._flat.size + SPARE_WORDS, dtype=np.uint32)
         hits = np.zeros(self._flat.size + 64, dtype=np.bool_)
         self._hits, self._own_hits = hits, hits[:-64]
