@@ -11,7 +11,7 @@ from eyestream.core.kinds import Claim, DifferentialPrivacy, Loss
 from eyestream.core.protection import Fact, Protection
 from eyestream.core.scopes import Scope
 
-__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts", "SessionBorders", "Standing"]
+__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts", "SessionBorders", "TrustModel"]
 
 NO_CLASS = (
     "chunks of one person resemble each other, so a whole session tells more about a chunk than its own release does. "
@@ -119,7 +119,7 @@ NOT_PROTECTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TrustModel:
     """What is trusted besides the law of the noise, and what is not protected.
 
     Attributes
@@ -135,7 +135,7 @@ class Standing:
     log: str | None = None
 
     @classmethod
-    def of_recording(cls) -> "Standing":
+    def of_recording(cls) -> "TrustModel":
         """Of a recording that is released file to file."""
         trusted = (_ROWS, "who released it, and on which computer", "its ledger file, where one counts")
         own = {
@@ -148,7 +148,7 @@ class Standing:
         return cls(trusted, kept, "before the released file is written")
 
     @classmethod
-    def of_fleet(cls, raw_age_s: float, *, tls: bool) -> "Standing":
+    def of_fleet(cls, raw_age_s: float, *, tls: bool) -> "TrustModel":
         """Workers on NATS, whose servers keep raw rows in memory for `raw_age_s` seconds."""
         links = (
             "The links to it speak TLS"
@@ -167,7 +167,7 @@ class Standing:
         return replace(cls.guarded(), trusted=trusted, where=where, log=log)
 
     @classmethod
-    def guarded(cls) -> "Standing":
+    def guarded(cls) -> "TrustModel":
         """Of a ledger beside a second place that remembers how long it was."""
         both = "older copies of the ledger and of its second place put back together: what was spent is forgotten"
         return cls(not_protected=tuple(both if one is _ROLLBACK else one for one in NOT_PROTECTED))
@@ -262,7 +262,7 @@ class Facts:
     purpose: str | None = None
     error: str | None = None
     borders: SessionBorders | None = None
-    standing: Standing = Standing()
+    standing: TrustModel = TrustModel()
     unit: str = ""
     in_any: Mapping[int, Fraction] = field(default_factory=dict)
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

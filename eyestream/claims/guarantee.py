@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from eyestream.claims import machine, words
-from eyestream.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts, Standing
+from eyestream.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts, TrustModel
 from eyestream.core.calibration import Calibration
 from eyestream.core.calibration.calibration import product
 from eyestream.core.kinds import Loss
@@ -63,7 +63,7 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
         session_chunks=None if fades else chunks_within(mechanism.loss, ceilings.on("session")),
         seconds=seconds,
         correlated=correlated,
-        standing=Standing(),
+        standing=TrustModel(),
         in_any={} if takes_off is not None else _in_any(mechanism.loss, mechanism.n, deployment.stream),
     )
 
@@ -75,7 +75,7 @@ def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, level
     return Guarantee(
         promise=mechanism.promised,
         scopes=(),
-        standing=Standing.of_recording(),
+        standing=TrustModel.of_recording(),
         own=mechanism.facts(mechanism.n / calibration.rate_hz),
         gain=None if gains[0] is None else max(gain for gain in gains if gain is not None),
         protection=mechanism.protection,

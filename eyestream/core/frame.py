@@ -19,7 +19,7 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.charge import EPSILON_UNITS, MOST_UNITS, spendable
 from eyestream.errors import CalibrationError, ConfigError
 
-__all__ = ["Domain", "Frame", "Page", "Workspaces", "room", "wide"]
+__all__ = ["Domain", "Frame", "Page", "Workspaces", "aligned_empty", "repeat_column"]
 
 Work = TypeVar("Work")
 
@@ -28,12 +28,12 @@ _LINE = 64
 """Bytes of a cache line."""
 
 
-def room(shape: tuple[int, ...], kind: type[np.generic] = np.float64) -> NDArray[Any]:
-    """An array of whatever was there, at the beginning of a cache line.
+def aligned_empty(shape: tuple[int, ...], kind: type[np.generic] = np.float64) -> NDArray[Any]:
+    """Allocate an uninitialised array at the beginning of a cache line.
 
-    An ordinary array begins 16 bytes behind one. Many of ours are whole pages long, so that two of them lie 16 bytes
-    apart but for whole pages. A processor that reads one and writes the other takes each number for one that it has
-    just written, and waits: such a pass takes up to 1.7 times as long.
+    An ordinary array begins 16 bytes after one. Two arrays of whole pages then lie 16 bytes apart, modulo the page. A
+    processor that reads one and writes the other mistakes each number for one that it has just written, and waits:
+    such a pass takes up to 1.7 times as long.
     """
     size = prod(shape) * np.dtype(kind).itemsize
     block = np.empty(size + _LINE, dtype=np.uint8)
@@ -41,9 +41,9 @@ def room(shape: tuple[int, ...], kind: type[np.generic] = np.float64) -> NDArray
     return block[first : first + size].view(kind).reshape(shape)
 
 
-def wide(column: NDArray[Any], n: int) -> NDArray[Any]:
-    """A column (A, 1) as often as a chunk has rows, (A, n): beside a column, numpy takes at least twice as long."""
-    whole = room((len(column), n), column.dtype.type)
+def repeat_column(column: NDArray[Any], n: int) -> NDArray[Any]:
+    """Repeat a column (A, 1) to (A, n); numpy broadcasting is twice as slow."""
+    whole = aligned_empty((len(column), n), column.dtype.type)
     whole[:] = column
     return whole
 
@@ -92,12 +92,12 @@ class Domain:
         if not (lo < hi).all():
             raise ValueError("lo must be below hi for every feature")
         self.shape = (features, n)
-        self._lo, self._hi = wide(lo[:, None], n), wide(hi[:, None], n)
+        self._lo, self._hi = repeat_column(lo[:, None], n), repeat_column(hi[:, None], n)
         # Column 0 of the padded chunk is the fill; values stand at columns 1 .. n.
-        self._padded = room((features, n + 1))
+        self._padded = aligned_empty((features, n + 1))
         self._padded[:, 0] = np.clip(fill, lo, hi)
         self._flat = self._padded.reshape(-1)
-        self._admitted = room((features, n))
+        self._admitted = aligned_empty((features, n))
         size = self._flat.size
         self._finite = np.empty(size, dtype=np.bool_)
         self._position = np.arange(size, dtype=np.int16 if size < 2**15 else np.int32)
@@ -220,12 +220,12 @@ class Page:
         self._active = active
         self._domain = Domain(calibration.lo[active], calibration.hi[active], calibration.fill[active], frame.n)
         if shape is not None:
-            self._order, self._rows = np.arange(shape[0]), room(shape)
+            self._order, self._rows = np.arange(shape[0]), aligned_empty(shape)
             self.released = self._rows
             return
         constants = np.flatnonzero(calibration.constant)
         self._order = np.argsort(np.concatenate([active, constants]))
-        self._rows = wide(calibration.fill[np.concatenate([active, constants])][:, None], frame.n)
+        self._rows = repeat_column(calibration.fill[np.concatenate([active, constants])][:, None], frame.n)
         self.released = self._rows[: len(active)]
 
     def admit(self, chunk: Array) -> Array:

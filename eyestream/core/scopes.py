@@ -5,7 +5,7 @@ on the sum. Where a device has one stream, the window's ceiling also bounds what
 has several, it does not: w consecutive chunks of one stream may lie in more than one window of the device, for chunks
 of the others lie between them (`eyestream.core.accountant`).
 
-Where something is taken off the rows (`eyestream.core.session.TakingOff`), what lies in it enters releases that are
+Where something is taken off the rows (`eyestream.core.session.OffsetSpec`), what lies in it enters releases that are
 not its own. Where a baseline is taken off each session (`eyestream.core.anchor`), what lies in the baseline enters
 every chunk of its session. So of an event, a second and a window only the session's sum is a bound, and beside it
 stands what holds of those that enter no baseline. A session of the tracker may have several baselines; no event and no
@@ -24,13 +24,13 @@ from eyestream.core.kinds import Loss
 from eyestream.streams import StreamSpec
 
 if TYPE_CHECKING:
-    from eyestream.core.session import TakingOff
+    from eyestream.core.session import OffsetSpec
 
 __all__ = [
-    "Beside",
     "Deployment",
     "Pair",
     "Scope",
+    "SiblingStream",
     "allowed_chunks",
     "chunks_within",
     "duration",
@@ -47,7 +47,7 @@ _NO_CEILING: Pair = None, None
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SiblingStream:
     """Another stream of the same device.
 
     Attributes
@@ -61,7 +61,7 @@ class Beside:
     stream: StreamSpec
     n: int
     loss: Loss
-    takes_off: "TakingOff | None" = None
+    takes_off: "OffsetSpec | None" = None
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class Deployment:
 
     stream: StreamSpec
     ceilings: Ceilings
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[SiblingStream, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,10 @@ class Scope:
     seconds: float | None = None
 
 
-def scopes_of(loss: Loss, n: int, deployment: Deployment, takes_off: "TakingOff | None" = None) -> tuple[Scope, ...]:
-    """Of chunks of `n` rows that cost `loss` each; `takes_off` as in `Beside`."""
+def scopes_of(loss: Loss, n: int, deployment: Deployment, takes_off: "OffsetSpec | None" = None) -> tuple[Scope, ...]:
+    """Of chunks of `n` rows that cost `loss` each; `takes_off` as in `SiblingStream`."""
     events = (("gaze event", 0.0, "one blink or saccade"), ("second of gaze", 1.0, "one second"))
-    streams = (Beside(deployment.stream, n, loss, takes_off), *deployment.beside)
+    streams = (SiblingStream(deployment.stream, n, loss, takes_off), *deployment.beside)
     together = [_all_streams(streams, *event) for event in events] if deployment.beside else []
     touched = [_touched(streams[0], deployment, *event) for event in events]
     ceilings = deployment.ceilings
@@ -174,7 +174,7 @@ def lasting_s(ceilings: Pair, loss: Loss, n: int, deployment: Deployment) -> flo
 
     Where the window withholds some of the chunks, the time is longer by as much.
     """
-    streams = (Beside(deployment.stream, n, loss), *deployment.beside)
+    streams = (SiblingStream(deployment.stream, n, loss), *deployment.beside)
     share = _window_share(streams, deployment)
     found = []
     for ceiling, name in zip(ceilings, ("epsilon", "delta"), strict=True):
@@ -201,7 +201,7 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60:02d} min" if hours < 48 else f"{hours // 24} days"
 
 
-def _carried(scope: Scope, session: Pair, streams: tuple[Beside, ...]) -> tuple[Scope, ...]:
+def _carried(scope: Scope, session: Pair, streams: tuple[SiblingStream, ...]) -> tuple[Scope, ...]:
     """What bounds a unit, and what it costs by itself, where what is taken off carries it on; the furthest counts."""
     found = [stream.takes_off for stream in streams if stream.takes_off is not None]
     return max(found, key=lambda one: one.sessions).carried(scope, session) if found else (scope,)
@@ -220,7 +220,7 @@ def chunks_within(loss: Loss, ceilings: Pair) -> int | None:
     return min((ceiling // cost for ceiling, cost in both if ceiling is not None and cost), default=None)
 
 
-def _window_share(streams: tuple[Beside, ...], deployment: Deployment) -> float:
+def _window_share(streams: tuple[SiblingStream, ...], deployment: Deployment) -> float:
     """At most what share of everything that falls due the window's ceiling lets through in the long run."""
     window, chunks = _plain(deployment.ceilings.on("window"))[0], deployment.ceilings.window_chunks
     if len(streams) == 1:
@@ -232,13 +232,13 @@ def _window_share(streams: tuple[Beside, ...], deployment: Deployment) -> float:
     return min(1.0, window / chunks * sum(rates) / spent)
 
 
-def _rates(streams: tuple[Beside, ...]) -> str:
+def _rates(streams: tuple[SiblingStream, ...]) -> str:
     if len(streams) == 1:
         return f"{streams[0].stream.rate_hz:g} rows a second"
     return " and ".join(f"{s.stream.rate_hz:g} rows a second of {s.name}" for s in streams)
 
 
-def _touched(own: Beside, deployment: Deployment, unit: str, seconds: float, what: str) -> Scope:
+def _touched(own: SiblingStream, deployment: Deployment, unit: str, seconds: float, what: str) -> Scope:
     """What `seconds` of gaze cost in the chunks of one stream."""
     stream, loss, window = own.stream, own.loss, deployment.ceilings.window_chunks
     chunks = stream.chunks_touched(own.n, seconds)
@@ -250,7 +250,7 @@ def _touched(own: Beside, deployment: Deployment, unit: str, seconds: float, wha
     return _counted(unit, chunks, loss, _NO_CEILING, f"{what} {reach}, hence up to {chunks} chunks{of}")
 
 
-def _all_streams(streams: tuple[Beside, ...], unit: str, seconds: float, what: str) -> Scope:
+def _all_streams(streams: tuple[SiblingStream, ...], unit: str, seconds: float, what: str) -> Scope:
     """What `seconds` of gaze cost in the chunks of all streams of the device."""
     unit = f"{unit}, all streams"
     counts = [max(s.stream.chunks_touched(s.n, seconds), 1) for s in streams]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eyestream.core.protection import Fact
     from eyestream.core.scopes import Pair, Scope
 
-__all__ = ["VERSION", "Releasing", "Session", "TakenOff", "TakingOff", "packed", "unpacked"]
+__all__ = ["VERSION", "OffsetSpec", "Releasing", "Session", "SessionOffset", "packed", "unpacked"]
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ _OTHER = "the snapshot does not hold the state of a session of this mechanism"
 _MAGIC, _CHECK_BYTES, _MOST_TURNS = b"eyes", 8, 2**64 - 1
 
 
-def packed(identity: bytes, turn: int, state: Array | None, taken_off: "TakenOff | None" = None) -> bytes:
+def packed(identity: bytes, turn: int, state: Array | None, taken_off: "SessionOffset | None" = None) -> bytes:
     """Bytes of a session of the mechanism `identity` (16 bytes) after `turn` chunks."""
     numbers = np.empty(0) if state is None else state.reshape(-1)
     if taken_off is not None:
@@ -42,8 +42,8 @@ def packed(identity: bytes, turn: int, state: Array | None, taken_off: "TakenOff
 
 
 def unpacked(
-    data: bytes, identity: bytes, start: Array | None, taking: "TakingOff | None" = None
-) -> "tuple[int, Array | None, TakenOff | None]":
+    data: bytes, identity: bytes, start: Array | None, taking: "OffsetSpec | None" = None
+) -> "tuple[int, Array | None, SessionOffset | None]":
     """Chunks released, state (shaped as `start`) and what is taken off, out of what `packed` made.
 
     Raises
@@ -106,7 +106,7 @@ class Releasing(Protocol):
         ...
 
 
-class TakenOff(Protocol):
+class SessionOffset(Protocol):
     """What of raw rows is taken off a session: the baseline of its first chunks, or the history of earlier sessions."""
 
     @property
@@ -127,11 +127,11 @@ class TakenOff(Protocol):
         ...
 
     def numbers(self) -> Array:
-        """What `TakingOff.restored` needs, finite; raises RuntimeError where it is not kept. Raw data."""
+        """What `OffsetSpec.restored` needs, finite; raises RuntimeError where it is not kept. Raw data."""
         ...
 
 
-class TakingOff(Protocol):
+class OffsetSpec(Protocol):
     """What is public of what is taken off the rows of sessions, before a mechanism sees them; a frozen dataclass.
 
     A calibration has one at most (`Calibration.takes_off`). Its entry says how a file has it (`Entry.takes_off`).
@@ -164,12 +164,12 @@ class TakingOff(Protocol):
         """Its arrays with their names in a calibration, in a fixed order."""
         ...
 
-    def session(self, before: Any = None) -> TakenOff:
+    def session(self, before: Any = None) -> SessionOffset:
         """What is taken off one session, after `before` of the same pseudonym; None: the first one."""
         ...
 
-    def restored(self, numbers: Array) -> TakenOff:
-        """What has such `TakenOff.numbers`; raises ValueError where nothing has."""
+    def restored(self, numbers: Array) -> SessionOffset:
+        """What has such `SessionOffset.numbers`; raises ValueError where nothing has."""
         ...
 
     def fact(self, n: int, seconds: float) -> "Fact":
@@ -198,7 +198,9 @@ class Session:
 
     __slots__ = ("_busy", "_mechanism", "_state", "_taken_off", "_turn")
 
-    def __init__(self, mechanism: Releasing, turn: int, state: Array | None, taken_off: TakenOff | None = None) -> None:
+    def __init__(
+        self, mechanism: Releasing, turn: int, state: Array | None, taken_off: SessionOffset | None = None
+    ) -> None:
         self._mechanism, self._turn, self._state, self._taken_off = mechanism, turn, state, taken_off
         self._busy = threading.Lock()
 
@@ -274,7 +276,7 @@ class Session:
             self._taken_off.erase()
 
     @property
-    def taken_off(self) -> TakenOff | None:
+    def taken_off(self) -> SessionOffset | None:
         """What is taken off its rows. Raw data."""
         return self._taken_off
 

@@ -18,7 +18,7 @@ from eyestream.core.calibration import PerFeatureTables
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.noise.laws import COORDINATE_DEVIATION
 
-__all__ = ["CHUNKS", "DIFFERENCES", "VALUES", "AdditiveTelling"]
+__all__ = ["CHUNKS", "DIFFERENCES", "VALUES", "AdditiveBound"]
 
 Array = NDArray[np.float64]
 
@@ -26,8 +26,8 @@ _NEAR = 20_000  # chunks beyond it count like the last one before
 
 
 @dataclass(frozen=True)
-class AdditiveTelling:
-    """As `eyestream.claims.correlation.published.Telling` has it.
+class AdditiveBound:
+    """As `eyestream.claims.correlation.published.CrossChunkBound` has it.
 
     Attributes
     ----------
@@ -89,11 +89,11 @@ def _of_differences(mechanism: Mechanism) -> tuple[Array, Array]:
     return stretch, np.where(np.array(mechanism.core.k) == 1, np.minimum(whole, last), whole)
 
 
-VALUES = AdditiveTelling(_of_values, "both in the ball of the calibration")
+VALUES = AdditiveBound(_of_values, "both in the ball of the calibration")
 """The ball is a taxicab ball of chunks: its projection moves two points apart, to twice their distance."""
 
-CHUNKS = AdditiveTelling(_of_chunks, "both in the ball of the calibration")
+CHUNKS = AdditiveBound(_of_chunks, "both in the ball of the calibration")
 """The ball is a Euclidean ball of chunks."""
 
-DIFFERENCES = AdditiveTelling(_of_differences, "both in the ball and in the range of the calibration")
+DIFFERENCES = AdditiveBound(_of_differences, "both in the ball and in the range of the calibration")
 """The ball is a Euclidean ball of difference signals."""

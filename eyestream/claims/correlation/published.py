@@ -61,7 +61,7 @@ from eyestream.core.mechanisms.entry import referred
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 
-__all__ = ["OUTWARD", "PublishedClass", "Telling", "session_claim", "side", "telling_of"]
+__all__ = ["OUTWARD", "CrossChunkBound", "PublishedClass", "bound_of", "session_claim", "side"]
 
 OUTWARD = 1 + 2.0**-40
 """What a bound is multiplied by, so that rounding makes no bound smaller."""
@@ -100,7 +100,7 @@ class PublishedClass:
                 raise ConfigError(f"class {self.name!r}: {field} must be positive and finite, not {value}")
 
 
-class Telling(Protocol):
+class CrossChunkBound(Protocol):
     """What the releases of a mechanism tell of one another; its `Entry` names one.
 
     Attributes
@@ -128,7 +128,7 @@ class Telling(Protocol):
         ...
 
 
-def telling_of(mechanism: Mechanism) -> Telling:
+def bound_of(mechanism: Mechanism) -> CrossChunkBound:
     """What is known of a mechanism's releases.
 
     Raises
@@ -136,7 +136,7 @@ def telling_of(mechanism: Mechanism) -> Telling:
     ConfigError
         when nothing is known: a class of processes then bounds nothing.
     """
-    known: Telling | None = referred(entry_of(mechanism.name).correlation)
+    known: CrossChunkBound | None = referred(entry_of(mechanism.name).correlation)
     if known is None:
         raise ConfigError(
             f"no class of processes bounds what releases of {mechanism.name} tell of one another: "
@@ -145,7 +145,7 @@ def telling_of(mechanism: Mechanism) -> Telling:
     return known
 
 
-def _most(known: Telling, process: PublishedClass, seconds: float) -> float:
+def _most(known: CrossChunkBound, process: PublishedClass, seconds: float) -> float:
     """a_max from one chunk to the next, which begins `seconds` later."""
     return math.exp(-seconds / known.time_constant_s(process))
 
@@ -171,11 +171,11 @@ def side(
     Raises
     ------
     ConfigError
-        As `telling_of`.
+        As `bound_of`.
     """
     if mechanism.calibration.takes_off is not None:  # what is taken off enters every release
         return math.inf
-    known = telling_of(mechanism)
+    known = bound_of(mechanism)
     return known.side(mechanism, process, _most(known, process, seconds), chunks, first=first, every=every)
 
 
@@ -211,9 +211,9 @@ def session_claim(
     Raises
     ------
     ConfigError
-        when there is no chunk, or as `telling_of`.
+        when there is no chunk, or as `bound_of`.
     """
-    known = telling_of(mechanism)
+    known = bound_of(mechanism)
     if chunks < 1:
         raise ConfigError(f"chunks: a session has at least one, not {chunks}")
     epsilon = float(mechanism.loss.epsilon)
@@ -253,7 +253,7 @@ def _between(
         near = side(mechanism, process, seconds, before, first=apart, every=every)
         return near + side(mechanism, process, seconds, behind, first=every - apart, every=every)
 
-    if telling_of(mechanism).saturates:
+    if bound_of(mechanism).saturates:
         return told(chunks, chunks)
     return max(told(high, chunks - low) for low, high in _blocks(chunks))
 
@@ -264,7 +264,7 @@ def _both_sides(mechanism: Mechanism, process: PublishedClass, seconds: float, o
     def told(chunks: int) -> float:
         return side(mechanism, process, seconds, chunks, first=every, every=every)
 
-    if telling_of(mechanism).saturates:  # long sessions tell no more than half as long ones: not worth the time
+    if bound_of(mechanism).saturates:  # long sessions tell no more than half as long ones: not worth the time
         return min(2 * told(others), others * float(mechanism.loss.epsilon))
     return max(told(high) + told(others - low) for low, high in _blocks(others))
 

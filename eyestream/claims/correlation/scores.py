@@ -7,11 +7,11 @@ from eyestream.claims.correlation.published import OUTWARD, PublishedClass
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.klt.core import JointCore
 
-__all__ = ["SCORES", "ScoreTelling"]
+__all__ = ["SCORES", "ScoreBound"]
 
 
-class ScoreTelling:
-    """As `eyestream.claims.correlation.published.Telling` has it."""
+class ScoreBound:
+    """As `eyestream.claims.correlation.published.CrossChunkBound` has it."""
 
     saturates = True
 
@@ -34,4 +34,4 @@ class ScoreTelling:
         return forward_bound(most**every, epsilon, chunks, distance, nearest) * OUTWARD
 
 
-SCORES = ScoreTelling()
+SCORES = ScoreBound()

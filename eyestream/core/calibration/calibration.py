@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.anchor import Anchor
 from eyestream.core.calibration.tables import STORED_NAMES, Tables
-from eyestream.core.session import TakingOff
+from eyestream.core.session import OffsetSpec
 from eyestream.core.spectrum import most_coefficients
 from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark, same_rate
@@ -119,7 +119,7 @@ class Calibration:
     """Of the rows of the recordings used, increasing; empty in files of version 0.1.0."""
     front_end: FrontEndMark | None = None
     """What made the rows out of gaze; None where nobody told: files of version 0.1.0, rows of a tracker's own."""
-    takes_off: TakingOff | None = None
+    takes_off: OffsetSpec | None = None
     """What is public of what is taken off the rows of sessions, such as a baseline; None: they are taken as they are.
     Ranges, fill and tables are of what is left of the rows."""
 

@@ -14,7 +14,7 @@ import msgspec
 
 from eyestream.core.calibration import Tables
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.session import TakingOff
+from eyestream.core.session import OffsetSpec
 from eyestream.errors import ConfigError
 from eyestream.problems import Problems
 from eyestream.strict import Reader, TablePlace
@@ -74,7 +74,7 @@ class Entry:
     tables
         Its figures in a calibration.
     takes_off
-        How a calibration file has what is taken off the rows of sessions (`eyestream.core.session.TakingOff`), by
+        How a calibration file has what is taken off the rows of sessions (`eyestream.core.session.OffsetSpec`), by
         the key in its header: a function, or a reference to it, called with the value of the key and all arrays.
     view
         What the values of a released chunk mean, or a reference to it: called with an `eyestream.Chunk`, it gives what
@@ -93,13 +93,13 @@ class Entry:
         after, useful, floats, time (`eyestream.claims.nist`). Empty for a mechanism of somebody else.
     correlation
         What its releases tell of one another under a class of processes, or a reference to it:
-        `eyestream.claims.correlation.published.Telling`. None: no bound below the plain sum is known.
+        `eyestream.claims.correlation.published.CrossChunkBound`. None: no bound below the plain sum is known.
     """
 
     mechanism: type[Mechanism]
     options: type[msgspec.Struct]
     tables: type[Tables]
-    takes_off: Mapping[str, Callable[..., TakingOff] | str] = field(default_factory=lambda: dict(_BASELINE))
+    takes_off: Mapping[str, Callable[..., OffsetSpec] | str] = field(default_factory=lambda: dict(_BASELINE))
     view: Callable[[Any], Any] | str | None = None
     expecting: Any = None
     beginning: Beginning | None = None

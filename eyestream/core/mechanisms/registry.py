@@ -3,9 +3,9 @@
 To know the names loads no mechanism: the code of one is imported when somebody names it.
 `docs/adding-a-mechanism.md` shows how a mechanism is added.
 
-What a mechanism must declare is checked where it comes in: one line each, before anything is booked. `known` looks at
-the class when an entry is registered, `fitting` at a mechanism that was just built, and `live` at one that a sidecar is
-to release with.
+What a mechanism must declare is checked where it comes in, before anything is booked. `check_mechanism_class` looks at
+the class when an entry is registered, `check_schema` at a mechanism that was just built, and `check_live` at one that a
+sidecar is to release with.
 """
 
 from functools import cache
@@ -28,17 +28,17 @@ __all__ = [
     "PRODUCT",
     "beginnings",
     "build",
+    "check_live",
+    "check_mechanism_class",
+    "check_schema",
     "entries",
     "entry_of",
-    "fitting",
-    "known",
-    "live",
     "names",
     "register",
 ]
 
 
-def known(mechanism: Any) -> None:
+def check_mechanism_class(mechanism: Any) -> None:
     """Refuse a class that is no mechanism, or does not declare its name, claim and domain.
 
     Raises
@@ -59,7 +59,7 @@ def known(mechanism: Any) -> None:
         )
 
 
-def fitting(mechanism: Mechanism, calibration: Calibration) -> None:
+def check_schema(mechanism: Mechanism, calibration: Calibration) -> None:
     """Refuse a mechanism whose releases are not what it declares.
 
     Raises
@@ -86,7 +86,7 @@ def fitting(mechanism: Mechanism, calibration: Calibration) -> None:
         )
 
 
-def live(mechanism: Mechanism) -> None:
+def check_live(mechanism: Mechanism) -> None:
     """Refuse to release live with a mechanism that takes whole corpora, or claims no differential privacy.
 
     Raises
@@ -124,9 +124,9 @@ def register(entry: Entry) -> Entry:
     Raises
     ------
     ConfigError
-        when another mechanism has its name, or it does not declare what it must (`known`).
+        when another mechanism has its name, or it does not declare what it must (`check_mechanism_class`).
     """
-    known(entry.mechanism)
+    check_mechanism_class(entry.mechanism)
     if (entry_of(entry.name) if entry.name in names() else entry).mechanism is not entry.mechanism:
         raise ConfigError(f"there is a mechanism {entry.name} already")
     return _ENTRIES.setdefault(entry.name, entry)
@@ -195,5 +195,5 @@ def build(calibration: Calibration, epsilon: float, *, noise: Noise | None = Non
     entry.mechanism.domain.check(calibration)
     with building(entry.name, epsilon):
         made: Mechanism = make(calibration, epsilon, noise=noise, **given)
-        fitting(made, calibration)
+        check_schema(made, calibration)
     return made

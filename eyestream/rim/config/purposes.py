@@ -24,7 +24,7 @@ from typing import Any
 from eyestream.core.purposes import PURPOSES, TASKS, Row, Wish, choose
 from eyestream.errors import ConfigError, meant
 
-__all__ = ["answered", "load_table", "within_window"]
+__all__ = ["load_table", "resolve_purpose", "within_window"]
 
 _ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
 _USUAL = {
@@ -44,7 +44,7 @@ def load_table() -> dict[str, Any]:
     return table
 
 
-def answered(
+def resolve_purpose(
     privacy: dict[str, Any], where: str, rows: Callable[[], list[Row]] = lambda: load_table()["rows"]
 ) -> dict[str, Any]:
     """A ``[stream.privacy]`` table with calibration and epsilon where it has a purpose; the purpose stays.

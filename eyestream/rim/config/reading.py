@@ -16,7 +16,7 @@ import msgspec
 
 from eyestream.errors import ConfigError, meant
 from eyestream.problems import Problems
-from eyestream.rim.config.purposes import answered
+from eyestream.rim.config.purposes import resolve_purpose
 from eyestream.rim.config.tables import LoginSettings, Settings, SourceEntry, StreamSettings, listener
 from eyestream.rim.config.upgrade import flat_words, upgraded_table
 from eyestream.strict import Reader, TablePlace, expected, read, unknown_keys
@@ -122,7 +122,7 @@ def _streams(tables: list[object], problems: Problems, unread: dict[str, str]) -
             privacy = {key: value for key, value in told.items() if key not in {"purpose", "epsilon_per_minute"}}
             privacy |= {"calibration": "-", "epsilon": 1.0}
             with problems.gathered():  # the rest of the table is read all the same
-                privacy = answered(told, str(place.table("privacy")))
+                privacy = resolve_purpose(told, str(place.table("privacy")))
             whole = table | {"privacy": privacy}
         made = read(StreamSettings, whole, problems, place)
         if made is not None and len(problems) == before:

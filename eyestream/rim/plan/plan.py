@@ -16,7 +16,7 @@ from eyestream.core.charge import EPSILON_UNITS, Ceilings, ceiling_units, charge
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.noise import Noise, SecureNoise
-from eyestream.core.scopes import Beside, Deployment
+from eyestream.core.scopes import Deployment, SiblingStream
 from eyestream.problems import Problems
 from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tables
 from eyestream.rim.config.purposes import within_window
@@ -256,6 +256,7 @@ def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, 
         parts[stream.name].spec,
         ceilings_of(settings),
         tuple(
-            Beside(one.spec, one.mechanism.n, one.mechanism.loss, one.mechanism.calibration.takes_off) for one in beside
+            SiblingStream(one.spec, one.mechanism.n, one.mechanism.loss, one.mechanism.calibration.takes_off)
+            for one in beside
         ),
     )

@@ -7,7 +7,7 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.entry import referred
-from eyestream.core.mechanisms.registry import entry_of, live
+from eyestream.core.mechanisms.registry import check_live, entry_of
 from eyestream.core.noise import Noise
 from eyestream.core.purposes import PURPOSES, chunk_price
 from eyestream.errors import ConfigError, OperatorError
@@ -79,7 +79,7 @@ def parts_of(settings: Settings, stream: StreamSettings, sources: Sequence[Named
     """
     calibration, makers, spec = fitting(stream, sources)
     mechanism = _built(settings, stream, calibration, spec, noise)
-    live(mechanism)
+    check_live(mechanism)
     for level in range(1, settings.budget.levels):
         _on_level(mechanism, level)
     return Parts(makers, spec, mechanism)

@@ -18,7 +18,7 @@ from eyestream.rim.plan.words import (
     error_words,
     lasting_words,
     purpose_words,
-    standing_of,
+    trust_model_of,
     wearer_scopes,
     withheld_seconds,
 )
@@ -167,7 +167,7 @@ class StreamPlan:
         scopes = (*made.scopes, *wearer_scopes(self.deployment.ceilings.wearer))
         error = error_words(self.mechanism, self.deployment.ceilings.levels)
         borders = borders_of(self.parts.makers.answers)
-        standing = standing_of(self.sidecar, self.fleet)
+        standing = trust_model_of(self.sidecar, self.fleet)
         return dataclasses.replace(
             made,
             scopes=scopes,

@@ -13,7 +13,7 @@ from eyestream.rim.config import PrivacySettings, SidecarSettings
 from eyestream.rim.config.fleet import FleetSettings
 
 if TYPE_CHECKING:
-    from eyestream.claims.facts import SessionBorders, Standing
+    from eyestream.claims.facts import SessionBorders, TrustModel
 
 __all__ = [
     "borders_of",
@@ -21,7 +21,7 @@ __all__ = [
     "error_words",
     "lasting_words",
     "purpose_words",
-    "standing_of",
+    "trust_model_of",
     "wearer_scopes",
     "withheld_seconds",
 ]
@@ -42,13 +42,13 @@ def borders_of(answers: bool | None) -> "SessionBorders | None":
     return SessionBorders(PERIOD_S, LEAST, SILENCE_S, answers)
 
 
-def standing_of(sidecar: SidecarSettings, fleet: FleetSettings | None) -> "Standing":
+def trust_model_of(sidecar: SidecarSettings, fleet: FleetSettings | None) -> "TrustModel":
     """What is trusted, by where the ledger is and which log carries the rows."""
-    from eyestream.claims.facts import Standing  # noqa: PLC0415  for who asks
+    from eyestream.claims.facts import TrustModel  # noqa: PLC0415  for who asks
 
     if fleet is not None:
-        return Standing.of_fleet(fleet.raw_age_s, tls=fleet.speaks_tls)
-    return Standing() if sidecar.second_place is None else Standing.guarded()
+        return TrustModel.of_fleet(fleet.raw_age_s, tls=fleet.speaks_tls)
+    return TrustModel() if sidecar.second_place is None else TrustModel.guarded()
 
 
 def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:

@@ -14,7 +14,7 @@ from eyestream.core.purposes import PURPOSES, Wish, choose
 from eyestream.errors import ConfigError
 from eyestream.rim import config
 from eyestream.rim.config import purposes
-from eyestream.rim.config.purposes import answered, load_table
+from eyestream.rim.config.purposes import load_table, resolve_purpose
 from eyestream.rim.plan import resolved
 
 EXAMPLE = (Path(__file__).parents[3] / "config" / "sidecar.toml").read_text()
@@ -73,9 +73,9 @@ def test_what_cannot_be_meant_is_one_line(tmp_path: Path, lines: str, said: str)
     path.write_text(path.read_text().replace('purpose = "trends"\nepsilon_per_minute = 18', lines))
     worse = [row | {"area": 1.0 if row["minute"] == 36.0 else row["area"]} for row in load_table()["rows"]]
     with pytest.raises(ConfigError) as caught:
-        answered(privacy_of(path), "[stream.privacy] 'features'", lambda: worse) if "people" in said else config.load(
-            path
-        )
+        resolve_purpose(
+            privacy_of(path), "[stream.privacy] 'features'", lambda: worse
+        ) if "people" in said else config.load(path)
     assert said in str(caught.value)
     assert "[stream.privacy] 'features' " in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -94,7 +94,7 @@ def test_no_figures_of_a_newer_version_raise_the_price_of_a_minute(tmp_path: Pat
         table["epsilon_per_minute"] = minute
         for _ in range(10):
             newer = [row | {"distinct": float(rng.uniform())} for row in rows]
-            privacy = answered(table, "-", lambda newer=newer: newer)
+            privacy = resolve_purpose(table, "-", lambda newer=newer: newer)
             n = int(privacy["calibration"].rpartition("-")[2])
             assert privacy["epsilon"] * 2.0 * 60 / n <= minute * (1 + 1e-12)
             assert privacy["epsilon"] * 2.0 * 60 / n > minute * 0.999
@@ -165,7 +165,7 @@ def test_a_reload_after_an_upgrade_of_the_package_takes_the_figures_of_the_proce
     path = made(tmp_path / "a", "trends")
     settings, table = config.load(path), load_table()
     newer = [row | {"distinct": 1.0 if row["n"] == 32 else 0.0} for row in table["rows"]]
-    other = answered(privacy_of(path), "-", lambda: newer)
+    other = resolve_purpose(privacy_of(path), "-", lambda: newer)
     assert other["calibration"] != settings.stream[0].privacy.calibration
     (tmp_path / "advice.json").write_text(json.dumps(table | {"rows": newer}))
     monkeypatch.setattr(purposes, "_ADVICE", tmp_path / "advice.json")

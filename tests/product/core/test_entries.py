@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyestream.claims.correlation.published import PublishedClass, session_claim, side, telling_of
+from eyestream.claims.correlation.published import PublishedClass, bound_of, session_claim, side
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import CFPA, build
@@ -148,7 +148,7 @@ CLASS = PublishedClass("c", 10.0, 10.0, 3.0, "made by hand")
         lambda: entry_of("nobody"),
         lambda: calibrate("nobody", corpus()),
         lambda: declared_range(nobody(), 8),
-        lambda: telling_of(made()),
+        lambda: bound_of(made()),
         lambda: side(made(), CLASS, 16.0, 3),
         lambda: session_claim(made(), CLASS, 16.0, chunks=3, touched=1),
         lambda: emission_of(made(), np.zeros((2, 5, 32))),

@@ -14,7 +14,7 @@ from eyestream.core.charge import Ceilings
 from eyestream.core.kinds import DifferentialPrivacy, Loss
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
-from eyestream.core.scopes import Beside, Deployment, scopes_of
+from eyestream.core.scopes import Deployment, SiblingStream, scopes_of
 from eyestream.rim.files import calibrations
 from eyestream.streams import StreamSpec
 from eyestream_lab.fpa import FPA
@@ -113,7 +113,7 @@ def test_ceilings_on_delta_are_said_and_bound_windows() -> None:
 
 def test_streams_of_one_device_add_up() -> None:
     """One blink enters the chunks of both; a window of the device does not bound the chunks of one of them."""
-    more = Beside(replace(stream(), name="more"), 64, Loss("chunk", Fraction(2), Fraction(1, 10**6)))
+    more = SiblingStream(replace(stream(), name="more"), 64, Loss("chunk", Fraction(2), Fraction(1, 10**6)))
     loss = Loss("chunk", Fraction(3))
     alone = deployment(window=3.0)
     assert {s.unit: s.chunks for s in scopes_of(loss, 32, alone)}["gaze event"] == 1
@@ -331,7 +331,7 @@ def test_without_a_baseline_nothing_is_said_of_one() -> None:
 def test_a_baseline_of_another_stream_is_said_of_all_streams() -> None:
     loss = Loss("chunk", Fraction(1))
     anchor = calibrations.load("everyday-klt-anchored-64").takes_off
-    beside = replace(DEPLOYMENT, beside=(Beside(stream(), 64, loss, anchor),))
+    beside = replace(DEPLOYMENT, beside=(SiblingStream(stream(), 64, loss, anchor),))
     scopes = {scope.unit: scope for scope in scopes_of(loss, 32, beside)}
     assert scopes["gaze event"].loss is not None  # of this stream alone
     assert scopes["gaze event, all streams"].loss is None

@@ -8,7 +8,7 @@ import pytest
 from eyestream.core.accountant import Account, Request
 from eyestream.core.charge import Ceilings, Charge, spendable
 from eyestream.core.kinds import Loss
-from eyestream.core.scopes import Beside, Deployment, duration, lasting_s
+from eyestream.core.scopes import Deployment, SiblingStream, duration, lasting_s
 from eyestream.streams import StreamKey, StreamSpec
 
 STREAM = StreamSpec("features", 1, ("a",), ("1",), 2.0, 30.0)
@@ -51,7 +51,7 @@ def test_streams_share_it_and_a_ceiling_on_delta_may_end_it_sooner() -> None:
     assert lasting_s(alone.ceilings.on("session"), loss, 64, alone) == 10 * CHUNK_S
     assert lasting_s(alone.ceilings.on("day"), loss, 64, alone) == 4 * CHUNK_S
     assert lasting_s((None, None), loss, 64, alone) is None
-    both = replace(alone, beside=(Beside(STREAM, 32, Loss("chunk", Fraction(1))),))
+    both = replace(alone, beside=(SiblingStream(STREAM, 32, Loss("chunk", Fraction(1))),))
     assert lasting_s(both.ceilings.on("session"), loss, 64, both) == pytest.approx(20.0 / (2 / CHUNK_S + 1 / 16))
 
 

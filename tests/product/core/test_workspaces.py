@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from eyestream.core.frame import room, wide
+from eyestream.core.frame import aligned_empty, repeat_column
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.intp, np.bool_, np.int16])
 def test_an_array_begins_at_a_cache_line_and_shares_no_byte(kind: type[np.generic]) -> None:
-    made = [room((48, n), kind) for n in (1, 32, 64, 128, 129)]
+    made = [aligned_empty((48, n), kind) for n in (1, 32, 64, 128, 129)]
     for array in made:
         assert array.ctypes.data % 64 == 0
         assert array.flags.c_contiguous
@@ -20,4 +20,4 @@ def test_an_array_begins_at_a_cache_line_and_shares_no_byte(kind: type[np.generi
 
 def test_a_column_is_repeated() -> None:
     column = np.array([[1.0], [2.0]])
-    np.testing.assert_array_equal(wide(column, 3), [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])
+    np.testing.assert_array_equal(repeat_column(column, 3), [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import JointTables
-from eyestream.core.frame import Frame, room, wide
+from eyestream.core.frame import Frame, aligned_empty, repeat_column
 from eyestream.core.mechanisms.klt.lines import Lines, Nodes, Room
 from eyestream.core.mechanisms.klt.maps import RankMap
 from eyestream.core.mechanisms.klt.schedule import Schedule
@@ -139,12 +139,12 @@ class JointStep:
     def __init__(self, core: JointCore) -> None:
         self.core = core
         features, n = len(core.mean), core.tables.modes.shape[1]
-        self._values, self._modes = room((features, n)), np.empty((features, len(core.tables.modes)))
+        self._values, self._modes = aligned_empty((features, n)), np.empty((features, len(core.tables.modes)))
         shared = None if core.map is None else Room(features, n)
         self._there = None if shared is None or core.there is None else core.there.worker(shared)
         self._back = None if shared is None or core.back is None else core.back.worker(shared)
-        self._lo, self._hi = (wide(column, n) for column in core.range)
-        self._mean, self._sd = (wide(column, n) for column in (core.mean, core.sd))
+        self._lo, self._hi = (repeat_column(column, n) for column in core.range)
+        self._mean, self._sd = (repeat_column(column, n) for column in (core.mean, core.sd))
 
     def scores(self, admitted: Array) -> Array:
         """(d,) scores of an admitted chunk (A, n)."""

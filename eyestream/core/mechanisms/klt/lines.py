@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.frame import room, wide
+from eyestream.core.frame import aligned_empty, repeat_column
 
 __all__ = ["Lines", "Nodes", "Room"]
 
@@ -40,9 +40,9 @@ class Room:
     """The arrays that functions of (A, n) values work in, of one release at a time."""
 
     def __init__(self, features: int, n: int) -> None:
-        self.place, self.looked = room((features, n)), room((features, n))
-        self.cell, self.jump = room((features, n), np.intp), room((features, n), np.intp)
-        self.above = room((features, n), np.bool_)
+        self.place, self.looked = aligned_empty((features, n)), aligned_empty((features, n))
+        self.cell, self.jump = aligned_empty((features, n), np.intp), aligned_empty((features, n), np.intp)
+        self.above = aligned_empty((features, n), np.bool_)
 
 
 class Lines:
@@ -96,7 +96,7 @@ class Lines:
     def worker(self, own: Room) -> Callable[[Array, Array], None]:
         """What writes the values of (A, n) in the range to another (A, n), in `order`, and works in `own`."""
         place, looked, cell, above = own.place, own.looked, own.cell, own.above
-        scale, shift = (wide(column, place.shape[1]) for column in (self._scale, self._shift))
+        scale, shift = (repeat_column(column, place.shape[1]) for column in (self._scale, self._shift))
         rough, simple = own.jump[: self._crowded], slice(self._crowded, None)
         steps = [
             (half, self._bends[half - 1 :], place[:rows], looked[:rows], cell[:rows], above[:rows], rough[:rows])
@@ -171,7 +171,9 @@ class Nodes:
     def worker(self, own: Room) -> Callable[[Array, Array], None]:
         """What writes the values of finite (A, n) to another (A, n), which may be the same; works in `own`."""
         place, looked, cell = own.place, own.looked, own.cell
-        scale, shift, base = (wide(column, place.shape[1]) for column in (self._scale, self._shift, self._base))
+        scale, shift, base = (
+            repeat_column(column, place.shape[1]) for column in (self._scale, self._shift, self._base)
+        )
 
         def work(values: Array, out: Array) -> None:
             np.multiply(values, scale, out=place)
