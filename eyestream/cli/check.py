@@ -11,13 +11,11 @@ from typing import Any
 from eyestream.cli.log import one_line_faults
 from eyestream.cli.progress import busy
 from eyestream.errors import ConfigError
-from eyestream.ops.check_brokers import Others, broker_findings, others_of
+from eyestream.ops.check_brokers import Others, addresses_elsewhere, broker_findings, laptop_findings, others_of
+from eyestream.ops.check_deployment import deployment_findings, root_of
 from eyestream.ops.check_host import configuration_findings, host_findings
-from eyestream.ops.check_laptop import addresses_elsewhere, laptop_findings
-from eyestream.ops.check_ports import NO_PORTS, ports_of, web_port_of
-from eyestream.ops.check_web import web_findings
+from eyestream.ops.check_ports import NO_PORTS, ports_of, web_findings, web_port_of
 from eyestream.ops.deployment.accounts import become_owner
-from eyestream.ops.deployment.looking import deployment_findings, root_of
 from eyestream.ops.findings import Finding, bad
 from eyestream.rim import config
 from eyestream.rim.config import Settings

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.errors import ConfigError
-from eyestream.ops.deployment.layout import APPLICATION, MANIFEST, PORTS, SETTINGS, TRACKER, UNITS, Item
-from eyestream.ops.deployment.manifest import Manifest, at
-from eyestream.ops.deployment.renewing import renew
-from eyestream.ops.deployment.writing import deploy, refuse_what_is_there
+from eyestream.ops.deployment.layout import APPLICATION, MANIFEST, PORTS, SETTINGS, TRACKER, UNITS, Item, Manifest, at
+from eyestream.ops.deployment.writing import check_free, deploy, renew
 from eyestream.version import VERSION
 
 __all__ = ["add_parser", "main"]
@@ -87,7 +85,7 @@ def main(options: argparse.Namespace) -> None:
         _say_renewed(root, here, renew(root, version=VERSION, program=program, now=now, outside=outside))
         return
     if here:
-        refuse_what_is_there(root)  # before a port: a deployment at work has it
+        check_free(root)  # before a port: a deployment at work has it
     outside = _outside(options, probe=here)
     program = _program(options.program or (_own() if here else Path("/usr/bin/eyestream")), root)
     if here and not any(Path(folder, "mosquitto").exists() for folder in ("/usr/sbin", "/usr/local/sbin")):

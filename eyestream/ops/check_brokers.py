@@ -3,19 +3,22 @@
 What is tried goes to topics of a device that does not exist, so that neither a sidecar at work nor an application meets
 it. A subscription that is granted proves nothing (mosquitto grants all of them, and filters what it delivers), so what
 counts is what arrives.
+
+For trying things out, one broker without logins on a machine of one person is enough: then only others must stay out.
 """
 
 import asyncio
 import contextlib
 import dataclasses
+import ipaddress
 import secrets
+import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from eyestream.errors import ConfigError, LinkError
-from eyestream.ops.check_owners import owner_finding
 from eyestream.ops.check_ports import NO_PORTS, Port, Ports, name_finding
-from eyestream.ops.check_sizes import size_finding
+from eyestream.ops.check_private import owner_finding, probe_id, size_finding
 from eyestream.ops.findings import Finding, bad, good
 from eyestream.rim.config import BrokerSettings, LoginSettings, Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
@@ -23,13 +26,16 @@ from eyestream.rim.mqtt.transport import CONNECT_SECONDS, Message, connect
 from eyestream.rim.plan import Plan
 from eyestream.wire.topics import budget_topic, gaze_topic, meta_topic, private_topic, raw_topic
 
-__all__ = ["Others", "broker_findings", "others_of"]
+__all__ = ["Others", "addresses_elsewhere", "broker_findings", "laptop_findings", "others_of"]
 
 Others = Mapping[str, Mapping[str, Endpoint]]
 """By broker, ``raw`` and ``private``: how those other than the sidecar get in, by who they are."""
 
 SETTLE_SECONDS = 0.4
 """So long we listen for what should not arrive."""
+
+_ELSEWHERE = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
+"""Addresses of documentation (RFC 5737, 3849): which of ours would be used to go there? Nothing is sent."""
 
 _ACL = "Give the listener the acl_file that `eyestream deploy` writes"
 _FAR = " on another machine"
@@ -139,15 +145,10 @@ async def _side(
 async def _refusal(endpoint: Endpoint) -> str | None:
     """Why `endpoint` cannot be entered; None: it can."""
     try:
-        async with connect(endpoint, client_id=_client_id(), deliver=_ignore):
+        async with connect(endpoint, client_id=probe_id(), deliver=_ignore):
             return None
     except LinkError as error:
         return str(error)
-
-
-def _client_id() -> str:
-    """Another one than the sidecar's, whose session it would take over."""
-    return f"check-{secrets.token_hex(4)}"
 
 
 def _ignore(message: Message) -> None:
@@ -181,7 +182,7 @@ async def _entry(where: str, own: Endpoint, stranger: Endpoint) -> list[Finding]
     entered = await _refusal(stranger) is None
     remedy = "Set allow_anonymous false on the listener"
     first = bad(nobody, "an anonymous client was let in", remedy) if entered else good(nobody)
-    names = [_client_id(), *([] if own.username is None else [own.username])]
+    names = [probe_id(), *([] if own.username is None else [own.username])]
     guesses = [dataclasses.replace(stranger, username=name, password=secrets.token_hex(8)) for name in names]
     accepted = [name for name, guess in zip(names, guesses, strict=True) if await _refusal(guess) is None]
     remedy = "Give the listener a password_file, or require_certificate and use_identity_as_username"
@@ -190,7 +191,7 @@ async def _entry(where: str, own: Endpoint, stranger: Endpoint) -> list[Finding]
 
 async def _raw_rights(people: Mapping[str, Endpoint], settings: Settings) -> list[Finding]:
     """Who writes raw rows, who reads them, and whether the broker keeps them."""
-    probe = raw_topic(_client_id())
+    probe = raw_topic(probe_id())
 
     async def write() -> None:
         for name, endpoint in people.items():
@@ -238,7 +239,7 @@ async def _retention(people: Mapping[str, Endpoint], settings: Settings, probe: 
 
 async def _private_rights(people: Mapping[str, Endpoint]) -> list[Finding]:
     """Who writes private chunks, seen by everyone who may read them."""
-    device = _client_id()
+    device = probe_id()
     probe, left = private_topic(device), budget_topic(device)
 
     async def write() -> None:
@@ -265,7 +266,7 @@ async def _private_rights(people: Mapping[str, Endpoint]) -> list[Finding]:
 async def _publish(endpoint: Endpoint, topic: str, payload: bytes, retain: bool = False) -> None:
     """Try to publish; a broker that breaks the link over it has refused."""
     with contextlib.suppress(LinkError):
-        async with connect(endpoint, client_id=_client_id(), deliver=_ignore) as link:
+        async with connect(endpoint, client_id=probe_id(), deliver=_ignore) as link:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await link.publish(topic, payload, qos=1, retain=retain)
 
@@ -280,7 +281,7 @@ async def _overhear(
 
     async def listen(name: str) -> None:
         with contextlib.suppress(LinkError):
-            async with connect(listeners[name], client_id=_client_id(), deliver=heard[name].append) as link:
+            async with connect(listeners[name], client_id=probe_id(), deliver=heard[name].append) as link:
                 for topic_filter in filters:
                     with contextlib.suppress(LinkError):
                         await link.subscribe(topic_filter, 1)
@@ -297,3 +298,73 @@ async def _overhear(
         await asyncio.sleep(SETTLE_SECONDS)
         done.set()
     return heard
+
+
+async def laptop_findings(settings: Settings, plan: Plan | None, elsewhere: Iterable[str]) -> list[Finding]:
+    """Try the brokers of a configuration from this machine.
+
+    Parameters
+    ----------
+    settings, plan
+        The configuration, and the same resolved; None where it cannot be.
+    elsewhere
+        Addresses under which other machines know this one.
+    """
+    findings = []
+    sides = {"private": settings.private} | ({"raw": settings.raw} if settings.raw is not None else {})
+    for side, broker in sides.items():
+        what = f"{side} broker: the sidecar gets in"
+        try:
+            endpoint = Endpoint.of(broker)
+            async with connect(endpoint, client_id=probe_id(), deliver=_ignore):
+                findings.append(good(what))
+        except ConfigError as error:
+            findings.append(bad(what, str(error), f"Correct [{side}]"))
+            continue
+        except LinkError as error:
+            how = "Start the broker" if endpoint.unix else f"Start one: mosquitto -p {endpoint.port} &"
+            findings.append(bad(what, str(error), how))
+            continue
+        findings.append(await _only_here(side, endpoint, elsewhere))
+        if side == "private":
+            findings += [await size_finding(endpoint, [endpoint], plan), await owner_finding(endpoint, settings)]
+    return findings
+
+
+def addresses_elsewhere() -> list[str]:
+    """Addresses of this machine that others use; none where it has no network."""
+    found = []
+    for far, family in _ELSEWHERE:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect((far, 9))
+            except OSError:
+                continue
+            found.append(str(probe.getsockname()[0]))
+    return found
+
+
+async def _only_here(side: str, endpoint: Endpoint, elsewhere: Iterable[str]) -> Finding:
+    """A broker without logins must listen on the loopback alone, or on a Unix socket."""
+    what = f"{side} broker: only this machine reaches it"
+    if endpoint.unix:
+        return good(what)
+    if not _is_loopback(endpoint.host):
+        return bad(what, f"{endpoint} is another machine", f"Name localhost in [{side}] url, or leave --laptop out")
+    for address in elsewhere:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, writer = await asyncio.open_connection(address, endpoint.port)
+        except (OSError, TimeoutError):
+            continue
+        writer.close()
+        remedy = f"Let it listen on the loopback: listener {endpoint.port} 127.0.0.1"
+        return bad(what, f"it answers at {address} too", remedy)
+    return good(what)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

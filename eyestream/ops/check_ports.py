@@ -1,21 +1,41 @@
-"""The ports of a deployment for other machines, tried from this one, under the name that they are for."""
+"""The ports of a deployment for other machines, tried from this one, under the name that they are for.
+
+One of them may be for web pages: MQTT over WebSocket (RFC 6455; MQTT 5, section 6).
+"""
 
 import asyncio
+import base64
 import dataclasses
+import secrets
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from eyestream.errors import ConfigError
-from eyestream.ops.deployment.manifest import at, read_manifest
+from eyestream.ops.deployment.layout import at, read_manifest
 from eyestream.ops.findings import Finding, bad, good
 from eyestream.rim.mqtt.endpoint import Endpoint, tls_fault
 from eyestream.rim.mqtt.transport import CONNECT_SECONDS
 
-__all__ = ["NO_PORTS", "Port", "Ports", "name_finding", "ports_of", "web_listener", "web_port_of"]
+__all__ = [
+    "NO_PORTS",
+    "Port",
+    "Ports",
+    "entry_finding",
+    "name_finding",
+    "ports_of",
+    "web_findings",
+    "web_listener",
+    "web_port_of",
+]
 
 _LOOPBACK = "127.0.0.1"
+
+_CONNECT = b"\x10\x0c\0\4MQTT\4\2\0\n\0\0"
+"""CONNECT of MQTT 3.1.1: a clean session, no name, no login."""
+
+_CONNACK, _WELCOME = 0x20, 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,3 +120,53 @@ def _trusting(root: Path) -> ssl.SSLContext:
     except (OSError, ssl.SSLError):
         raise ConfigError(f"{path}: cannot be read as a PEM file of certificates") from None
     return context
+
+
+async def web_findings(port: Port) -> list[Finding]:
+    """Whether it shows the right certificate, and lets nobody in without a login."""
+    return [await name_finding("private", port, "WebSocket port"), await entry_finding(port.endpoint)]
+
+
+async def entry_finding(way: Endpoint) -> Finding:
+    """Whether a page without a login is refused."""
+    what = "private broker, WebSocket port: nobody gets in without a login"
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            answer = await _answer(way)
+    except (OSError, TimeoutError, asyncio.LimitOverrunError) as error:
+        return bad(what, f"{way}: {error or 'no answer'}", "systemctl status eyestream-private")
+    except asyncio.IncompleteReadError:  # it hangs up, which lets nobody in
+        return good(what)
+    if answer is None:
+        return bad(what, f"{way} speaks no MQTT over WebSocket", "Put `protocol websockets` after its listener")
+    return (
+        good(what)
+        if answer != _WELCOME
+        else bad(what, "a page was let in", "Set allow_anonymous false on the listener")
+    )
+
+
+async def _answer(way: Endpoint) -> int | None:
+    """The broker's answer to a CONNECT without a login; None where it does not speak MQTT over WebSocket."""
+    reader, writer = await asyncio.open_connection(way.host, way.port, ssl=way.tls)
+    try:
+        key = base64.b64encode(secrets.token_bytes(16)).decode()
+        head = (
+            "GET / HTTP/1.1",
+            f"Host: {way}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13",
+        )
+        more = (f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Protocol: mqtt", "", "")
+        writer.write("\r\n".join((*head, *more)).encode())
+        if not (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 "):
+            return None
+        mask = secrets.token_bytes(4)
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(_CONNECT))
+        writer.write(bytes([0x82, 0x80 | len(masked)]) + mask + masked)
+        kind, length = await reader.readexactly(2)
+        packet = await reader.readexactly(length)
+        return packet[3] if kind == 0x82 and len(packet) >= 4 and packet[0] == _CONNACK else None
+    finally:
+        writer.close()

@@ -14,12 +14,11 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError, LinkError
+from eyestream.ops.check_deployment import deployment_findings, root_of
 from eyestream.ops.deployment import layout
 from eyestream.ops.deployment.credentials import new_authority, new_certificate, password_line
-from eyestream.ops.deployment.looking import deployment_findings, root_of
-from eyestream.ops.deployment.manifest import Manifest, Outside, at, read_manifest
-from eyestream.ops.deployment.renewing import renew
-from eyestream.ops.deployment.writing import deploy
+from eyestream.ops.deployment.layout import Manifest, Outside, at, read_manifest
+from eyestream.ops.deployment.writing import deploy, renew
 from eyestream.rim import config
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint

@@ -19,7 +19,7 @@ from eyestream.core.reservation import Request
 from eyestream.errors import PayloadError
 from eyestream.ops.check_brokers import broker_findings, others_of
 from eyestream.ops.check_host import configuration_findings, host_findings
-from eyestream.ops.check_sizes import size_finding
+from eyestream.ops.check_private import size_finding
 from eyestream.rim import config
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger

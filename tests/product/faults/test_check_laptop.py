@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.ops.check_laptop import laptop_findings
+from eyestream.ops.check_brokers import laptop_findings
 from eyestream.rim import config
 from eyestream.rim.plan import plan, resolve
 from tests.rigs.mosquitto import Mosquitto

@@ -16,7 +16,7 @@ import pytest
 
 from eyestream.monitor.watch import Watch
 from eyestream.ops.check_brokers import broker_findings, others_of
-from eyestream.ops.check_owners import owner_finding
+from eyestream.ops.check_private import owner_finding
 from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.ops.check_ports import web_listener
-from eyestream.ops.check_web import entry_finding
+from eyestream.ops.check_ports import entry_finding, web_listener
 from eyestream.rim.mqtt.endpoint import Endpoint
 from tests.rigs.mosquitto import Mosquitto, free_port
 

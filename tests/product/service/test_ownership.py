@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from eyestream.errors import ConfigError
-from eyestream.ops.check_owners import owner_finding
+from eyestream.ops.check_private import owner_finding
 from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.ledger.identity import client_id, ledger_name, presence_key, presence_proof
 from eyestream.rim.ledger.ledger import Ledger

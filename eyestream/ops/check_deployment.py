@@ -8,8 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from eyestream.ops.deployment.credentials import days_left
-from eyestream.ops.deployment.layout import CERTIFICATES, MANIFEST, SETTINGS, Item
-from eyestream.ops.deployment.manifest import Manifest, at, read_manifest
+from eyestream.ops.deployment.layout import CERTIFICATES, MANIFEST, SETTINGS, Item, Manifest, at, read_manifest
 from eyestream.ops.deployment.writing import owners_of
 from eyestream.ops.findings import Finding, bad, good
 from eyestream.rim.config import Settings

@@ -1,4 +1,6 @@
-"""Whether the private broker takes what a sidecar will publish, seen by publishing as much and reading it back.
+"""Whether the private broker takes what a sidecar will publish, and has no other sidecar of the same devices.
+
+What it takes is seen by publishing as much and reading it back.
 
 The probe goes to the status topic of a sidecar that does not exist: a sidecar's login may write there and an
 application's may read there, and zeros are no status, so that nobody takes it for one, nor for a chunk. Nothing of it
@@ -12,20 +14,23 @@ no word for it. So a small message goes after the probe, on the same topic, whos
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 import numpy as np
 
-from eyestream.errors import LinkError, PayloadError
+from eyestream.errors import LedgerError, LinkError, PayloadError
 from eyestream.ops.findings import Finding, bad, good
+from eyestream.rim.config import Settings
+from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, RefusedError, connect
 from eyestream.rim.plan import Plan
+from eyestream.rim.sidecar.ownership import Ownership, UnseenError
 from eyestream.wire.envelope import MAX_U64
 from eyestream.wire.messages import PrivateChunk, encode_meta, encode_private
 from eyestream.wire.topics import meta_topic, private_topic, sidecar_status_topic
 
-__all__ = ["size_finding"]
+__all__ = ["owner_finding", "probe_id", "size_finding"]
 
 PROBE_SECONDS = 10.0
 """Wait for a probe to come back: half a megabyte a second is slower than any link that chunks of that size are for."""
@@ -35,6 +40,11 @@ ECHO_SECONDS = 1.0
 
 _MARK = b"\0"
 _DROPPED = "nothing is said, and it is dropped"
+
+
+def probe_id() -> str:
+    """A client of its own, and a device that does not exist: neither a sidecar at work nor an application meets it."""
+    return f"check-{secrets.token_hex(4)}"
 
 
 async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], plan: Plan | None) -> Finding:
@@ -50,7 +60,7 @@ async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], plan: Pla
         The configuration, resolved; None where it cannot be.
     """
     what = "private broker: it takes a chunk of this configuration"
-    topic = sidecar_status_topic(f"check-{secrets.token_hex(4)}")
+    topic = sidecar_status_topic(probe_id())
     if plan is None:
         return bad(what, "what it must take is not known", "Correct the configuration first, as said above")
     try:
@@ -120,7 +130,7 @@ async def _listening(readers: Iterable[Endpoint], topic: str) -> AsyncIterator[_
 
     async def listen(reader: Endpoint, ready: asyncio.Event) -> None:
         try:
-            async with connect(reader, client_id=_client_id(), deliver=echo.hear) as link:
+            async with connect(reader, client_id=probe_id(), deliver=echo.hear) as link:
                 await link.subscribe(topic, 1)
                 ready.set()
                 await asyncio.Event().wait()
@@ -144,7 +154,7 @@ async def _fate(sidecar: Endpoint, topic: str, size: int, echo: _Echo) -> str | 
     echo.sizes.clear()
     echo.marked.clear()
     try:
-        async with asyncio.timeout(PROBE_SECONDS), connect(sidecar, client_id=_client_id(), deliver=echo.hear) as link:
+        async with asyncio.timeout(PROBE_SECONDS), connect(sidecar, client_id=probe_id(), deliver=echo.hear) as link:
             await link.publish(topic, bytes(size), qos=1)
             await link.publish(topic, _MARK, qos=1)
     except RefusedError as error:
@@ -162,5 +172,34 @@ async def _fate(sidecar: Endpoint, topic: str, size: int, echo: _Echo) -> str | 
     return None
 
 
-def _client_id() -> str:
-    return f"check-{secrets.token_hex(4)}"
+async def owner_finding(sidecar: Endpoint, settings: Settings) -> Finding:
+    """Look as the sidecar does before it starts.
+
+    Parameters
+    ----------
+    sidecar
+        Its login at the private broker.
+    settings
+        The configuration; its ledger says which statements are its own.
+    """
+    what = "private broker: no other sidecar states these devices, or has this name"
+    former: Mapping[str, tuple[str, ...]] = {}
+    name, ledger_id = settings.sidecar.name, secrets.token_bytes(16)
+    try:
+        reading = read_ledger(settings.sidecar.ledger)
+        ledger_id, former = reading.header.ledger_id, reading.former_ledgers
+    except LedgerError:
+        pass  # said by another check; every statement is then another's
+    devices = [device.id for device in settings.device]
+    owners = Ownership(name, ledger_id, devices, lambda: None, lambda device: frozenset(former.get(device, ())))
+    try:
+        async with connect(sidecar, client_id=probe_id(), deliver=owners.deliver) as link:
+            await owners.look(link)
+            copy = await owners.find_copy()
+    except UnseenError:
+        remedy = "Let the sidecar read eyestream/v1/+/sidecar/owner and .../status, as private.acl of a deployment"
+        return bad(what, "the sidecar cannot see what others state", remedy)
+    except LinkError as error:
+        return bad(what, str(error), "Start the broker; check its log")
+    fault = owners.fault if copy in (None, name) else owners.copied_by(copy)  # our own name is this sidecar, at work
+    return good(what) if fault is None else bad(what, fault, "A device belongs to one sidecar")
