@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from eyestream.rim.files.calibrations import load as load_calibration
     from eyestream.rim.files.recordings import load as load_recording
     from eyestream.sdk.chunk import Chunk
+    from eyestream.sdk.chunks import Connection, Gap, Silence
     from eyestream.sdk.discovery import Found, discover
-    from eyestream.sdk.events import Connection, Gap, Silence
-    from eyestream.sdk.listening import listen
     from eyestream.sdk.publisher import Publisher
-    from eyestream.sdk.subscriber import subscribe
+    from eyestream.sdk.subscriber import listen, subscribe
     from eyestream.wire.messages import Budget, Status
 
 __all__ = [
@@ -80,20 +79,20 @@ _HOME = {
     "CalibrationError": ("errors", "CalibrationError"),
     "Chunk": ("sdk.chunk", "Chunk"),
     "ConfigError": ("errors", "ConfigError"),
-    "Connection": ("sdk.events", "Connection"),
+    "Connection": ("sdk.chunks", "Connection"),
     "EyestreamError": ("errors", "EyestreamError"),
     "Found": ("sdk.discovery", "Found"),
-    "Gap": ("sdk.events", "Gap"),
+    "Gap": ("sdk.chunks", "Gap"),
     "LedgerError": ("errors", "LedgerError"),
     "LinkError": ("errors", "LinkError"),
     "OperatorError": ("errors", "OperatorError"),
     "PayloadError": ("errors", "PayloadError"),
     "Publisher": ("sdk.publisher", "Publisher"),
     "RecordingError": ("errors", "RecordingError"),
-    "Silence": ("sdk.events", "Silence"),
+    "Silence": ("sdk.chunks", "Silence"),
     "Status": ("wire.messages", "Status"),
     "discover": ("sdk.discovery", "discover"),
-    "listen": ("sdk.listening", "listen"),
+    "listen": ("sdk.subscriber", "listen"),
     "load_calibration": ("rim.files.calibrations", "load"),
     "load_recording": ("rim.files.recordings", "load"),
     "release_rows": ("core.whole", "release_rows"),

@@ -13,9 +13,8 @@ from eyestream.monitor.headline import Facts, Sidecar
 from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import BrokerSettings
 from eyestream.sdk.chunk import Chunk
-from eyestream.sdk.chunks import Chunks
+from eyestream.sdk.chunks import Chunks, Connection, Gap, Silence
 from eyestream.sdk.discovery import Found, discovering
-from eyestream.sdk.events import Connection, Gap, Silence
 from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.messages import Meta, Status
 

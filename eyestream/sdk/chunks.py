@@ -1,10 +1,11 @@
-"""The chunks of one stream as an application takes them, and what else is known of it."""
+"""The chunks of one stream as an application takes them, and what else happens on it."""
 
 import asyncio
 import contextlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,17 +14,63 @@ from eyestream.rim.buffer import DropOldest
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError
 from eyestream.sdk.chunk import Chunk
 from eyestream.sdk.chunk_clock import ChunkClock
-from eyestream.sdk.events import Connection, Event, Silence, gap_between
 from eyestream.wire import messages, topics
 from eyestream.wire.release import CLAIM
 
-__all__ = ["Chunks"]
+__all__ = ["Chunks", "Connection", "Event", "Gap", "Silence"]
 
 _SILENT_CHUNKS = 3
 """Chunk lengths without a chunk, while the sidecar says that it is online, after which a stream counts as silent."""
 
 _SESSIONS = 64
 """Latest sessions whose chunks are known again; more than there can be among chunks that are sent a second time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Chunks of a session that did not come: withheld, or lost on the way. The next event is the chunk after them.
+
+    Attributes
+    ----------
+    session
+        The sidecar's number of the session.
+    first
+        Number of the first chunk that is missing.
+    count
+        How many are missing.
+    """
+
+    session: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """No chunk for three chunk lengths, although the sidecar says that the stream is online. Said once.
+
+    The tracker is off, or its headset is, or the sidecar was lost without a word.
+    """
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The link to the broker was lost, or stands again."""
+
+    up: bool
+
+
+Event = Chunk | Gap | Silence | Connection | messages.Status | messages.Budget
+"""What `Chunks.events` gives, in order. The sidecar's own words come as they are: how the stream is, what is left."""
+
+
+def _gap_between(last: Chunk | None, chunk: Chunk) -> Gap | None:
+    """What is missing between two chunks; a session that begins, or that one joins, has no gap."""
+    if last is None or last.session != chunk.session or chunk.index == last.index + 1:
+        return None
+    return Gap(chunk.session, last.index + 1, chunk.index - last.index - 1)
 
 
 class Chunks:
@@ -102,7 +149,7 @@ class Chunks:
                 await self._told.wait()
 
     async def events(self) -> AsyncIterator[Event]:
-        """Chunks, and what happens between them: see `eyestream.sdk.events`.
+        """Chunks, and what happens between them: see `eyestream.sdk.chunks`.
 
         Of several states between two chunks that are taken, the latest one comes.
 
@@ -123,7 +170,7 @@ class Chunks:
         while True:
             told = self._told
             if (chunk := self._arrived.pop()) is not None:
-                if (gap := gap_between(last, chunk)) is not None:
+                if (gap := _gap_between(last, chunk)) is not None:
                     yield gap
                 yield chunk
                 last, since = chunk, clock()

@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import logging
 import math
 import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from eyestream.core.anchor import BASELINE_S, LEAST_SEEN
 from eyestream.errors import ConfigError, PayloadError
@@ -17,8 +20,6 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.messages import NO_PROPERTIES
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, Properties, RefusedError
-from eyestream.sdk.carrier import Carrier
-from eyestream.sdk.holding import Gaze, Rows
 from eyestream.wire import messages, topics
 
 __all__ = ["Publisher"]
@@ -31,6 +32,8 @@ _Part = tuple[bytes, int]
 
 _LONGEST_S = 30.0
 """Rows of so many seconds are held at most: less than half of the silence after which a session ends by default."""
+
+_LOG = logging.getLogger("eyestream.link")
 
 
 class Publisher:
@@ -119,9 +122,9 @@ class Publisher:
         self._more = Properties(user=said)
         self._asks, self._gaze_s = hold and bool(names), gaze_s
         self._chunk = 0
-        self._rows, self._gaze = Rows(), Gaze()
+        self._rows, self._gaze = _HeldRows(), _HeldGaze()
         self._wait_s = wait_s
-        self._carrier = Carrier()
+        self._carrier = _Carrier()
         self._stack = contextlib.AsyncExitStack()
         self.names = tuple(names)
         self.rate = rate
@@ -303,3 +306,129 @@ def _handle(wearer: int) -> int:
     if not 0 <= wearer <= messages.MAX_WEARER:
         raise ConfigError(f"wearer: expected a number from 0 to {messages.MAX_WEARER}")
     return wearer
+
+
+@dataclass(eq=False, slots=True)
+class _HeldRows:
+    """Rows with consecutive numbers that wait, and their times, if they have any."""
+
+    first: int = 0
+    blocks: list[NDArray[np.float32]] = field(default_factory=list)
+    times: list[NDArray[np.float64]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    def fits(self, first: int, times: NDArray[np.float64] | None) -> bool:
+        """Whether rows from number `first` on, with or without times, go into one message with those that wait."""
+        return not self.blocks or (first == self.first + len(self) and (times is None) == (not self.times))
+
+    def add(self, first: int, block: NDArray[np.float32], times: NDArray[np.float64] | None) -> None:
+        """Let them wait too."""
+        if not self.blocks:
+            self.first = first
+        self.blocks.append(block)
+        if times is not None:
+            self.times.append(times)
+
+    def take(self, count: int) -> tuple[int, NDArray[np.float32], NDArray[np.float64] | None]:
+        """The first `count`; the others wait on."""
+        first, block = self.first, np.concatenate(self.blocks)
+        times = np.concatenate(self.times) if self.times else None
+        self.first, self.blocks, self.times = first + count, [], []
+        if count < len(block):
+            self.add(self.first, block[count:], None if times is None else times[count:])
+        return first, block[:count], None if times is None else times[:count]
+
+
+@dataclass(eq=False, slots=True)
+class _HeldGaze:
+    """Samples that wait, with their times."""
+
+    blocks: list[NDArray[np.float32]] = field(default_factory=list)
+    times: list[NDArray[np.float64]] = field(default_factory=list)
+
+    @property
+    def held(self) -> bool:
+        """Whether some wait."""
+        return bool(self.blocks)
+
+    @property
+    def span(self) -> float:
+        """Seconds from the first to the last; infinite where the clock went back or is none."""
+        t = np.concatenate(self.times)
+        seconds = float(t[-1] - t[0]) if len(t) else np.inf
+        return seconds if seconds >= 0 else np.inf
+
+    def fits(self, block: NDArray[np.float32], most: int) -> bool:
+        """Whether they go into one message of `most` samples with those that wait."""
+        return not self.blocks or (
+            self.blocks[0].shape[1] == block.shape[1] and sum(map(len, self.blocks)) + len(block) <= most
+        )
+
+    def add(self, times: NDArray[np.float64], block: NDArray[np.float32]) -> None:
+        """Let them wait too."""
+        self.times.append(times)
+        self.blocks.append(block)
+
+    def take(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """Times and samples; none waits on."""
+        found = np.concatenate(self.times), np.concatenate(self.blocks)
+        self.times, self.blocks = [], []
+        return found
+
+
+@dataclass(eq=False, slots=True)
+class _Pending:
+    topic: str
+    payload: bytes
+    more: Properties
+    taken: "asyncio.Future[bool]"
+
+
+class _Carrier:
+    """Publishes while a link stands; what is handed over while none does is not taken."""
+
+    def __init__(self) -> None:
+        self._pending: asyncio.Queue[_Pending] = asyncio.Queue(1)
+        self._refused = self.stands = False
+
+    async def hand_over(self, topic: str, payload: bytes, more: Properties = NO_PROPERTIES) -> bool:
+        """Whether the broker has taken it."""
+        if not self.stands:
+            return False
+        entry = _Pending(topic, payload, more, asyncio.get_running_loop().create_future())
+        await self._pending.put(entry)
+        return await entry.taken
+
+    async def serve(self, link: Link, first: Callable[[Link], Awaitable[None]]) -> None:
+        """Publish one entry after the other for as long as the link stands, after `first`, for which entries wait."""
+        self.stands = True
+        entry: _Pending | None = None
+        try:
+            await first(link)
+            while True:
+                entry = await self._pending.get()
+                try:
+                    await link.publish(entry.topic, entry.payload, qos=topics.QOS, more=entry.more)
+                except RefusedError as refusal:
+                    self._note(refusal)
+                    _answer(entry, taken=False)
+                else:
+                    _answer(entry, taken=True)
+        finally:
+            self.stands = False
+            _answer(entry, taken=False)
+            while not self._pending.empty():
+                _answer(self._pending.get_nowait(), taken=False)
+
+    def _note(self, refusal: RefusedError) -> None:
+        """Say once what the broker has against our rows."""
+        if not self._refused:
+            _LOG.warning("raw: %s", refusal)
+        self._refused = True
+
+
+def _answer(entry: _Pending | None, *, taken: bool) -> None:
+    if entry is not None and not entry.taken.done():
+        entry.taken.set_result(taken)

@@ -11,8 +11,7 @@ import pytest
 import eyestream
 from eyestream.sdk import chunks as sdk_chunks
 from eyestream.sdk.chunk import Chunk
-from eyestream.sdk.chunks import Chunks
-from eyestream.sdk.events import Connection, Event, Gap, Silence
+from eyestream.sdk.chunks import Chunks, Connection, Event, Gap, Silence
 from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.messages import Budget, Status, encode_budget
 from tests.rigs.mosquitto import Mosquitto, free_port
