@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eyestream.core.charge import Ceilings
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.release.ports import Mechanism
+from eyestream.core.mechanism import Mechanism
 from eyestream.core.reservation import RowMark
 from eyestream.errors import LedgerError, ShardError
 from eyestream.rim.ledger.book import Book

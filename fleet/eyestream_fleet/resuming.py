@@ -8,7 +8,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.release.ports import Mechanism
+from eyestream.core.mechanism import Mechanism
 from eyestream.core.release.stream import StreamRelease
 from eyestream.core.reservation import Request, RowMark
 from eyestream.errors import SnapshotError

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.release.ports import Mechanism
+from eyestream.core.mechanism import Mechanism
 from eyestream.core.release.stream import Outcome, StreamRelease
 from eyestream.core.reservation import Granted, Request, RowMark, Withheld
 from eyestream.errors import LedgerError, PayloadError, ShardError

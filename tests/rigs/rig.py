@@ -6,7 +6,7 @@ All that tests and tools know of how a sidecar is put together behind its links 
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 from unittest import mock
 
 import numpy as np
@@ -176,7 +176,7 @@ class Rig:
         self.ledger = _WatchedLedger(self.path, ceilings=self.ceilings)
         self.ledger.tell = self._answered
         self.pipeline = Pipeline(
-            [(settings, _Tap(self.mechanism, self.releases)) for settings in self.settings],
+            [(settings, cast(Mechanism, _Tap(self.mechanism, self.releases))) for settings in self.settings],
             self.ledger,
             today=self.clock.today,
             publish=self._publish,

@@ -1,4 +1,29 @@
-"""One session of a tracker: row numbers in, chunks closed in order."""
+"""One session of a tracker: row numbers in, chunks closed in order.
+
+Theory of operation. A session is a list of chunks on the tracker's grid of row numbers. One of them is *current*; those
+before it are closed, and none after it has begun. The current chunk is in one of two states:
+
+======== ========================== ===================================================================================
+state    what is known of it        what happens to it
+======== ========================== ===================================================================================
+awaited  its span and its due time  a row of it comes: open. The clock reaches its due time plus grace, or a row of a
+                                    later chunk comes: it falls due without rows. The session ends: it is forgotten
+open     a buffer with rows, too    its last row comes, the clock reaches its due time plus grace, a row of a later
+                                    chunk comes, or the session ends: it falls due with the rows that it has
+======== ========================== ===================================================================================
+
+When a chunk falls due, the next one is awaited, a chunk's length later on the schedule. A row is then
+
+=========== ===========================================================================================================
+accepted    it is of the current chunk, or of a later one within the jump that is allowed; it then becomes current
+duplicate   its place in the open chunk is taken: the first arrival of a row wins
+late        its chunk is closed, and so it is in no release
+left over   it lies too far ahead, or too many chunks wait for the clock: the device stops the session
+=========== ===========================================================================================================
+
+So each row is in one chunk at most, whatever the order and the pieces in which rows arrive: `_current` only grows, a
+chunk is closed once, and only rows of the current chunk are put anywhere.
+"""
 
 import math
 from collections import deque
@@ -8,9 +33,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.chunking.chunks import ChunkBuffer, DueChunk, RowSpan
+from eyestream.core.chunking.chunks import ChunkBuffer, DueChunk, RowSpan, SessionState
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.chunking.state import SessionState
 from eyestream.wire.messages import MAX_U64
 
 __all__ = ["Counters", "SessionChunker", "Waiting", "border_of"]
@@ -171,7 +195,7 @@ class SessionChunker:
         n = self._settings.n
         row, stop = seq, seq + len(rows)
         self.last_arrival = time
-        while row < stop:
+        while row < stop:  # once for each chunk that the rows touch, so that no split of them matters
             chunk = row // n
             if chunk < self._current:
                 until = min(stop, self._current * n)
@@ -187,6 +211,7 @@ class SessionChunker:
 
     def close_current(self, ends_session: bool = False) -> None:
         """The current chunk falls due as it is; the next one, if there is one, is awaited a chunk's length later."""
+        # One shared array of NaN for chunks without rows: thousands may fall due at once when a tracker was away.
         values = self._none if self._buffer is None else self._buffer.values()
         span = self._span
         t0 = span.index * self._settings.chunk_s
@@ -209,6 +234,7 @@ class SessionChunker:
         if self._buffer is None:
             self._buffer = ChunkBuffer(n, self._settings.features)
             self._await(time + self._time_left(row))
+        # One time of the tracker enters a session: each further one would be a raw value, which `at` publishes.
         if self._origin is None and tracker_time is not None:
             self._origin = tracker_time - (row - self._first * n) / self._settings.rate_hz
         duplicates = self._buffer.put(row % n, rows)

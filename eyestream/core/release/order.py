@@ -1,9 +1,26 @@
 """The order of effects for one stream of one device, as a state machine.
 
-Rows and the time go in; `Reserve` comes out for every chunk as soon as it is sure to fall due. The ledger's answers go
-in; `Release`, `Withhold` or `Drop` comes out for every chunk that is due, one of them for each, in the order of the
-chunks. So nothing is released before its reservation is durable, whatever the order in which rows, time and answers
-arrive, and nothing waits for the ledger but the chunk that it is asked about.
+**Theory of operation.** Rows and the time go in. `Reserve` comes out for every chunk as soon as it is sure to fall due.
+The ledger's answers go in. For every chunk that is due, one of `Release`, `Withhold` or `Drop` comes out, in the order
+of the chunks. So nothing is released before its reservation is durable, in whatever order rows, time and answers
+arrive, and nothing waits for the ledger but the chunk that it is asked about. The states of one chunk:
+
+============ ======================================= ==================================================================
+state        how it comes here                       what comes out, and where it goes
+============ ======================================= ==================================================================
+open         a row of it was taken                   `Reserve`, at once: asked. A chunk that closes within one call, or
+                                                     that no row came of, is first seen due: `Reserve` comes then
+asked        `Reserve` came out, not due yet         nothing: answered by `answer`, or due when the device closes it
+answered     the ledger's answer came first          nothing: settled as soon as it is due
+due          the device has closed it, and the       nothing: settled by `answer`, unless a chunk before it waits
+             answer has not come
+settled      due and answered, and so are all        `Release` where it was granted, `Withhold` where it was not
+             before it
+             due, and the ledger has failed          `Drop` (ledger)
+             due without an answer at `close`        `Drop` (stopped)
+============ ======================================= ==================================================================
+
+A settled chunk never comes back: nothing up to `_asked` is asked for again, and the ledger refuses its rows for ever.
 
 **Snapshots.** `snapshot` gives the whole state as bytes at any moment between two calls; raw rows are in it. A restored
 state goes on as the old one would have, but for one thing: it cannot know what was released after it was taken. So
@@ -20,11 +37,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from eyestream.core.charge import Charge
-from eyestream.core.chunking.chunks import DueChunk, RowSpan, chunk_of, chunk_state
+from eyestream.core.chunking.chunks import VERSION, ChunkState, DueChunk, RowSpan, chunk_of, chunk_state, decode, encode
 from eyestream.core.chunking.device import Device
 from eyestream.core.chunking.session import Counters
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.chunking.state import VERSION, ChunkState, decode, encode
 from eyestream.core.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.core.reservation import Granted, Request, RowMark, Withheld
 from eyestream.core.wearers import MOST_WEARERS
@@ -184,7 +200,7 @@ class ReleaseOrder:
         return order, [*order._settle(), *order._ask()]
 
     def _collect(self, chunks: Sequence[DueChunk]) -> list[Effect]:
-        """Releases first, for somebody waits for them; then what is to be reserved."""
+        """Releases first, because somebody waits for them; then what is to be reserved."""
         self._add(chunks)
         return [*self._settle(), *self._ask()]
 
@@ -200,7 +216,7 @@ class ReleaseOrder:
             if self._failed:
                 effects.append(Drop(span, "ledger"))
             elif span not in self._answers:
-                break
+                break  # and so do all after it: applications see chunks in their order
             elif isinstance(answer := self._answers.pop(span), Withheld):
                 effects.append(Withhold(span, answer.obstacle))
             else:
@@ -210,7 +226,7 @@ class ReleaseOrder:
 
     def _ask(self) -> list[Effect]:
         """Requests for every chunk that is due or coming and was not asked for; they come in the order of the rows."""
-        newest = self._device.open_chunk
+        newest = self._device.open_chunk  # the last of those to come; most rows open nothing, and end here
         if self._failed or (newest is not None and newest == self._asked):
             return []
         effects: list[Effect] = []

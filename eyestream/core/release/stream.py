@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.charge import charge_of, charges_of
-from eyestream.core.chunking.chunks import DueChunk, RowSpan
+from eyestream.core.chunking.chunks import DueChunk, RowSpan, decode, encode
 from eyestream.core.chunking.session import Counters as RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.chunking.state import decode, encode
+from eyestream.core.mechanism import Mechanism
 from eyestream.core.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.core.release.order import ReleaseOrder
-from eyestream.core.release.ports import Mechanism, Session
 from eyestream.core.reservation import Granted, Obstacle, Request, RowMark, Withheld, refuse_above
+from eyestream.core.session import Session
 from eyestream.core.wearers import MOST_WEARERS
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import PrivateChunk, RawRows, encode_private
@@ -277,7 +277,8 @@ class StreamRelease:
         if self._session is None:
             self._session = self._open(chunk.wearer)
         if self._mechanism.sessions and granted.spent is None and not self._session.awaits_baseline:
-            self._session = self._remembered(chunk.wearer, None)  # it was asked for before histories were forgotten
+            # It was asked for, without a charge, before histories were forgotten: it belongs to a new pseudonym now.
+            self._session = self._remembered(chunk.wearer, None)
         outcome.rows.append(chunk.values)
         try:
             if self._session.awaits_baseline:
@@ -285,7 +286,8 @@ class StreamRelease:
                 self.counters.withheld["baseline"] += 1
                 return None
             payload = self._payload(self._on_level(granted, self._session), chunk)
-        except Exception as error:  # whatever it is, the chunk is lost and the process lives; only the type is said
+        except Exception as error:  # whatever it is, the chunk is lost and the process lives
+            # Only the type is said: the text of an error may hold raw values. The charge stays, as noise may be drawn.
             self.counters.dropped["mechanism"] += 1
             self.condition = "mechanism"
             outcome.fault = type(error).__name__

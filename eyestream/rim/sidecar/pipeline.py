@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from eyestream.core.chunking.session import Counters as RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.mechanism import Mechanism
 from eyestream.core.meter import Odometer
-from eyestream.core.release.ports import Mechanism
 from eyestream.core.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.errors import LedgerError, PayloadError

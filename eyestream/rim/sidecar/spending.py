@@ -12,16 +12,15 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from eyestream.core.meter import Odometer
-from eyestream.core.release.ports import Ledger
 from eyestream.core.release.stream import ChunkCounters
 from eyestream.core.remaining import without
-from eyestream.core.reservation import Granted, Request, Withheld
+from eyestream.core.reservation import Granted, LedgerPort, Request, Withheld
 from eyestream.streams import StreamKey
 
 __all__ = ["Spending", "SpendingLedger"]
 
 
-class SpendingLedger(Ledger, Protocol):
+class SpendingLedger(LedgerPort, Protocol):
     """A ledger that says what was spent."""
 
     def odometer(self, device: str) -> Odometer | None:

@@ -14,8 +14,7 @@ from eyestream.core.charge import charge_of
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.kinds import DifferentialPrivacy, only_differential
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.release.ports import Ledger
-from eyestream.core.reservation import Granted, Request, Withheld
+from eyestream.core.reservation import Granted, LedgerPort, Request, Withheld
 from eyestream.core.whole import chunk_count, release_rows
 from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
@@ -58,7 +57,7 @@ class Booking:
         Of the ledger's lifetime (`eyestream.core.charge`); 1: it does not fade.
     """
 
-    ledger: Ledger
+    ledger: LedgerPort
     key: StreamKey
     today: int
     levels: int = 1

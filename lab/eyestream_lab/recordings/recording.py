@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from eyestream.core.charge import charge_of, charges_of
 from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.mechanism import Mechanism
 from eyestream.core.release.effects import Release, Reserve
 from eyestream.core.release.order import ReleaseOrder
-from eyestream.core.release.ports import Mechanism, Session
 from eyestream.core.reservation import Granted, Request, Withheld, refuse_above
+from eyestream.core.session import Session
 from eyestream.wire.messages import MAX_ROWS, RawRows
 
 __all__ = ["RecordingRelease"]

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eyestream.core.chunking.clock import Clock
-from eyestream.core.chunking.device import Device
+from eyestream.core.chunking.device import Clock, Device
 from eyestream.wire.messages import MAX_U64, RawRows
 from tests.product.device.device_streams import SESSION, balanced, columns, message, seen, settings
 

@@ -12,7 +12,7 @@ import msgpack
 import pytest
 
 from eyestream.core.charge import Ceilings
-from eyestream.core.chunking.clock import Clock
+from eyestream.core.chunking.device import Clock
 from eyestream.rim.sidecar.pipeline import Arrival
 from tests.rigs.rig import EPSILON
 from tests.rigs.world import N, World

@@ -126,7 +126,7 @@ class SerialMechanism:
     luck
         Of its failures.
     baseline, sessions
-        As `eyestream.core.release.ports.Mechanism`.
+        As `eyestream.core.mechanism.Mechanism`.
     fails
         How often a release fails.
     """

@@ -10,6 +10,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +108,7 @@ def moments() -> Finding:
 def _life(release: Release, late: Array) -> list[tuple[float, bytes]]:
     """When each chunk left, and its bytes; its values are its rows, which are always the same."""
     settings = dataclasses.replace(device_settings(4), release=release)
-    stream, ledger = StreamRelease(settings, Recorder(), lambda: 1), MemoryLedger(WIDE)
+    stream, ledger = StreamRelease(settings, cast(Any, Recorder()), lambda: 1), MemoryLedger(WIDE)
     left: list[tuple[float, bytes]] = []
 
     def carry_out(outcome: Outcome, now: float) -> None:

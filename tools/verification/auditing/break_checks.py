@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def _configured(place: Path) -> tuple[DeviceSettings, int]:
 def _given(settings: DeviceSettings, way: str, change: Callable[[int], bool]) -> list[Stretch]:
     """What the mechanism is given of a session that is broken off at a row."""
     mechanism, ledger, at = Given(_N, 1), MemoryLedger(Ceilings()), 0.0
-    stream = StreamRelease(settings, mechanism, lambda: 1)
+    stream = StreamRelease(settings, cast(Any, mechanism), lambda: 1)
 
     def send(first: int, count: int) -> None:
         values = [float(7 * number**2 + change(number) * 2**30) for number in range(first, first + count)]
@@ -70,7 +70,7 @@ def _given(settings: DeviceSettings, way: str, change: Callable[[int], bool]) ->
     elif way == "stray row":
         send(10**6, 1)
     elif way == "restart":
-        stream = StreamRelease(settings, mechanism, lambda: 1, ledger.mark(settings.key))
+        stream = StreamRelease(settings, cast(Any, mechanism), lambda: 1, ledger.mark(settings.key))
     left_out = 3 * _N if way == "rows left out" else 0  # one chunk more than `jump_chunks` allows
     send(_BROKEN_AT + left_out, _ROWS - _BROKEN_AT - left_out)
     return mechanism.stretches

@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 from unittest import mock
 
 import numpy as np
@@ -195,7 +196,9 @@ def restored() -> Finding:
             path, mechanism = place / f"ledger-{seed}", Recorder()
             create_ledger(path, created=0)
             with Ledger(path, ceilings=WIDE) as ledger:
-                refused += _goes_back(random.Random(seed), StreamRelease(device_settings(4), mechanism, int), ledger)
+                refused += _goes_back(
+                    random.Random(seed), StreamRelease(device_settings(4), cast(Any, mechanism), int), ledger
+                )
             twice += sum(count - 1 for count in mechanism.rows.values())
             released += len(mechanism.rows)
     return first_failure(
