@@ -19,8 +19,7 @@ from eyestream.core.release.stream import ChunkCounters
 from eyestream.errors import LinkError
 
 if TYPE_CHECKING:
-    from eyestream.rim.sidecar.assembly import Assembly
-    from eyestream.rim.sidecar.sidecar import Sidecar
+    from eyestream.rim.sidecar.sidecar import Assembly, Sidecar
 
 __all__ = [
     "PLANNED",

@@ -153,7 +153,7 @@ def parts_of(sidecar: Sidecar) -> tuple[Mechanism, Ceilings]:
 
 def client_ids(sidecar: Sidecar) -> tuple[str, str]:
     """By which ids the private broker and the raw one know its links."""
-    private, raw = sidecar._private._client_id, sidecar._raw._link._client_id if sidecar._raw is not None else ""
+    private, raw = sidecar._private._client_id, sidecar._raw._client_id if sidecar._raw is not None else ""
     assert private is not None
     assert raw is not None
     return private, raw

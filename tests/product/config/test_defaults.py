@@ -9,7 +9,7 @@ from eyestream.core.charge import Ceilings
 from eyestream.errors import ConfigError
 from eyestream.rim import config
 from eyestream.rim.plan import load
-from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.sidecar import assemble
 
 DEVICE = '[[device]]\nid = "hmd-1"\n'
 SOURCE = '[source]\nkind = "neon"\n[source.options]\nhost = "neon.local"\n'

@@ -25,8 +25,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.assembly import assemble
-from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sidecar.sidecar import Sidecar, assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.replay import replay
 from eyestream_lab.simulation.people import load_statistics, simulate_person

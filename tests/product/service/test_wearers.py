@@ -17,7 +17,7 @@ from eyestream.rim.config import Settings, WearerBudgetSettings, load
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import Budget, decode_budget, decode_status, encode_raw

@@ -13,7 +13,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.rim.sources.gaze import Place
 from eyestream.rim.sources.mqtt import MqttSource, Options
 from eyestream.sdk.publisher import Publisher

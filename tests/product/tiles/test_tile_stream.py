@@ -22,7 +22,7 @@ from eyestream.gaze.samples import Samples
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import Plan, load
-from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.rim.sources import registry
 from eyestream.sdk.subscriber import Chunk, subscribe
 from eyestream_lab.testing.clocks import until
