@@ -11,7 +11,13 @@ Sender = TypeVar("Sender")
 
 
 class DropOldest(Generic[Item]):
-    """Between a client that must never wait and a consumer that may be slow; one consumer.
+    """Queue between a client that must never wait and one consumer that may be slow.
+
+    >>> queue = DropOldest(2)
+    >>> for item in "abc":
+    ...     queue.put(item)
+    >>> queue.pop(), queue.pop(), queue.pop(), queue.dropped
+    ('b', 'c', None, 1)
 
     Parameters
     ----------
@@ -56,6 +62,12 @@ class DropOldest(Generic[Item]):
 
 class FairQueue(Generic[Sender, Item]):
     """Items of many senders, one of each in turn; who sends too many loses their own oldest, and nobody else's.
+
+    >>> queue = FairQueue(3)
+    >>> [queue.put(sender, item) for sender, item in [("a", 1), ("a", 2), ("b", 3), ("a", 4)]]
+    [None, None, None, 'a']
+    >>> [queue.pop() for _ in range(len(queue))]
+    [2, 3, 4]
 
     Every call takes the same short time, however many wait, but one: to make room for a sender with few items, `put`
     looks for the sender with the most.

@@ -283,7 +283,7 @@ class Shard:
 
 
 def _of_a_baseline(answer: Granted | Withheld) -> Granted | Withheld:
-    """A chunk of a baseline that comes again enters it again: nothing is released of it, and no border is after it."""
+    """Grant a replayed baseline chunk again: nothing was released of it."""
     again = isinstance(answer, Withheld) and answer.obstacle == "rows" and answer.request.unreleased
     return Granted(answer.request) if again else answer
 

@@ -139,7 +139,7 @@ class RowSpan:
     session
         The tracker's.
     index
-        Of the chunk, from 0 where this process saw the session begin, also when it begins again.
+        Number of the chunk, from 0 where this process saw the session begin, also when it begins again.
     first_row, last_row
         Tracker's row numbers, both included; first_row is a multiple of n, whichever of the rows arrive.
     wearer
@@ -187,7 +187,7 @@ class DueChunk:
 
     @property
     def span(self) -> RowSpan:
-        """Its rows: equal to what `Device.open_chunk` said while it was open."""
+        """The rows of the chunk, equal to what `Device.open_chunk` said while it was open."""
         return RowSpan(self.session, self.index, self.first_row, self.last_row, self.wearer)
 
 

@@ -57,6 +57,10 @@ class Clock:
 
     A reading that is not finite, or lies before the last one, is no progress; one more than a day ahead is a day.
     Afterwards time goes on from the new reading, so that one wrong reading does not stop it.
+
+    >>> clock = Clock()
+    >>> [clock.read(now) for now in (100.0, 101.5, 90.0, 91.0, float("nan"))]
+    [0.0, 1.5, 1.5, 2.5, 2.5]
     """
 
     def __init__(self) -> None:
@@ -111,7 +115,7 @@ class Device:
     Parameters
     ----------
     settings
-        Of the device.
+        Those of the device.
     refused
         Last row that an earlier process may have released; it and everything before is refused for ever.
 
@@ -167,7 +171,7 @@ class Device:
         )
 
     def border(self, pending: DueChunk | None = None) -> bytes:
-        """Its state before the first chunk that is not settled, without a row, for `restore`.
+        """The state before the first chunk that is not settled, without a row, for `restore`.
 
         Fed again with the messages from the one on that opened that chunk, each at the time at which it came, it gives
         the same chunks: its clock is that of before that message.

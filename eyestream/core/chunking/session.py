@@ -62,7 +62,7 @@ class Counters:
         At or before the mark: what an earlier process, or this one before the session stopped, may have released, and
         what lies too near to it.
     stale_session
-        Of a session that is over, or older than the current one.
+        Their session is over, or older than the current one.
     jump
         Stopped their session by their number; or came when too many chunks waited for the clock.
     wearer
@@ -95,13 +95,13 @@ class SessionChunker:
     Parameters
     ----------
     settings
-        Of the device.
+        Those of the device.
     number
         The tracker's session.
     first_row
         The row that begins it.
     counters
-        Of the device; counted into.
+        Those of the device; this session counts into them.
     closed
         Where closed chunks go, in order.
     wearer
@@ -149,7 +149,7 @@ class SessionChunker:
         )
 
     def border(self) -> SessionState:
-        """Its state without the rows of the current chunk, which is awaited again."""
+        """The state without the rows of the current chunk, which is awaited again."""
         return msgspec.structs.replace(self.state(), buffer=None, newest=self._span.first_row - 1)
 
     @classmethod
@@ -182,7 +182,7 @@ class SessionChunker:
 
     @property
     def last_row(self) -> int:
-        """Of the last chunk that was closed; -1 when there was none."""
+        """Number of the last row of the last closed chunk; -1 when there was none."""
         return self._current * self._settings.n - 1 if self._current > self._first else -1
 
     def take(self, seq: int, rows: NDArray[np.floating], time: float, t: NDArray[np.float64] | None = None) -> int:

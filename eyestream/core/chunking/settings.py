@@ -25,7 +25,7 @@ class DeviceSettings:
     schema
         Number that tracker and sidecar agreed on for `names`, their units and order.
     names
-        Of the F features.
+        Names of the F features.
     rate_hz
         Nominal rows a second, at most `MAX_RATE_HZ`: a chunk's length must not vanish beside the time in a float.
     n
@@ -44,7 +44,7 @@ class DeviceSettings:
         Rows that are left out after the last chunk of a session that stopped, before the same session may begin again:
         as many as let no gaze into both, where each beginning takes a baseline (`eyestream.core.anchor`).
     units
-        Of the features; empty: not known.
+        Units of the features; empty: not known.
 
     Raises
     ------

@@ -39,7 +39,7 @@ class RowDoubts:
     Parameters
     ----------
     calibration
-        Of its mechanism.
+        That of its mechanism.
     """
 
     def __init__(self, calibration: Calibration) -> None:

@@ -67,7 +67,7 @@ class ReleaseOrder:
     Parameters
     ----------
     settings
-        Of the stream on this device.
+        Those of the stream on this device.
     charge
         What the release of one chunk costs; or what it costs on each level of a lifetime that fades, one at least.
     refused
@@ -75,10 +75,10 @@ class ReleaseOrder:
     baseline
         Chunks at the beginning of each session of which nothing is released: they are asked for without a charge.
     every
-        Behind them one chunk in so many is released, the first one included; the others are asked for likewise.
+        After the baseline, one chunk in `every` is released, the first one included; the others are asked for likewise.
     sessions
-        Of a pseudonym, by count: nothing is released of the first session of each wearer, of the one after so many
-        more, and so on. 0: there are no pseudonyms.
+        How many sessions a pseudonym has. Nothing is released of the first session of each wearer, of the one after so
+        many more, and so on. 0: there are no pseudonyms.
 
     Attributes
     ----------

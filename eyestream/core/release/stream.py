@@ -99,7 +99,7 @@ class StreamRelease:
     Parameters
     ----------
     settings
-        Of the stream on this device.
+        Those of the stream on this device.
     mechanism
         Releases its chunks.
     new_session
@@ -107,7 +107,7 @@ class StreamRelease:
     refused
         Last row that an earlier life may have released, from the ledger.
     levels
-        Of a lifetime that fades, at most: the ledger says with each grant on which one its chunk is.
+        Most levels of a lifetime that fades: the ledger says with each grant on which one its chunk is.
 
     Attributes
     ----------

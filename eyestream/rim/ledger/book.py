@@ -93,7 +93,7 @@ class Book:
     pieces
         The bytes of the file from its beginning, cut anywhere.
     suffices
-        Of the book of all records before a damaged end: whether nothing was released under more than these.
+        Says of the book of all records before a damaged end whether nothing was released under more than these.
 
     Attributes
     ----------

@@ -62,15 +62,15 @@ class GuardedLedger:
         self._life = _begin(place, self._name, lives, remembered)
 
     def mark(self, key: StreamKey) -> RowMark | None:
-        """As `Ledger.mark`."""
+        """Last refused row of a stream, from `Ledger.mark`."""
         return self._ledger.mark(key)
 
     def odometer(self, device: str) -> Odometer | None:
-        """As `Ledger.odometer`."""
+        """What a device has spent, from `Ledger.odometer`."""
         return self._ledger.odometer(device)
 
     def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
-        """As `Ledger.reserve`. A second place that cannot be written is a ledger that cannot."""
+        """Reserve as `Ledger.reserve`; LedgerError also where the second place cannot be written."""
         answers = self._ledger.reserve(requests, day)
         # The ledger has them durably, and nothing is released before this returns. A crash here leaves a ledger that is
         # longer than the second place says. A start accepts that.
@@ -82,7 +82,7 @@ class GuardedLedger:
 
 
 def _begin(place: FilePlace, name: str, lives: Path, remembered: Remembered) -> str:
-    """As `begin_life`, beside a place that is written at once; gives the token."""
+    """Begin a life (steps 3 to 5 of `second_place`), and return its token."""
     life = announce(lives, remembered)
     place.remember(name, remembered._replace(life=life))
     settle(lives, life)

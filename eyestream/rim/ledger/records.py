@@ -144,7 +144,12 @@ def _digest(data: bytes) -> bytes:
 
 
 class Source:
-    """Bytes that come in pieces, cut anywhere: a stretch at a time, and then records."""
+    """Bytes that come in pieces, cut anywhere: read some, and then the rest as records.
+
+    >>> source = Source([b"abc", b"", b"defg"])
+    >>> source.read(5), [*source.records()]
+    (b'abcde', [b'fg'])
+    """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
@@ -183,7 +188,7 @@ class Tail:
     Parameters
     ----------
     checksum
-        Of the file.
+        That of the file.
     most_unsynced
         Records that may wait to be made durable; a longer stretch of damage is not a torn append.
 

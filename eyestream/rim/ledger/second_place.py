@@ -129,11 +129,11 @@ class FilePlace:
         self._file.close()
 
     async def read(self, ledger: str) -> Remembered | None:
-        """As `SecondPlace`, without waiting for the loop."""
+        """Recall, for a fleet whose places are asked through the loop."""
         return self.recall(ledger)
 
     async def write(self, ledger: str, remembered: Remembered) -> None:
-        """As `SecondPlace`, without waiting for the loop."""
+        """Remember, for a fleet whose places are asked through the loop."""
         self.remember(ledger, remembered)
 
     def recall(self, ledger: str) -> Remembered | None:

@@ -69,7 +69,7 @@ class DeviceLine(NamedTuple):
 
 
 OtherDaysOf = dict[str, OtherDays]
-"""Of one device: what was spent on days that may come again (`Account.other_days`)."""
+"""What one device spent on days that may come again (`Account.other_days`)."""
 
 
 class OpenDays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

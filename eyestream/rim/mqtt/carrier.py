@@ -26,7 +26,7 @@ __all__ = ["CONNACK", "MAX_PROPERTIES_BYTES", "MOST_HELD", "Carrier", "Frames", 
 CONNACK = 0x20
 
 MAX_PROPERTIES_BYTES = 512
-"""Of one message: so many are read."""
+"""Bytes of the properties of one message that are read at most."""
 
 _PUBLISH = frozenset({0x30, 0x31, 0x32, 0x33, 0x3A, 0x3B})
 """First bytes of PUBLISH: QoS 0 and 1, with and without the flags for retained and sent again."""
@@ -153,7 +153,7 @@ class Carrier:
             self.send(held)
 
     def recv(self, size: int) -> bytes:
-        """As a socket that does not block."""
+        """Read like a socket that does not block."""
         got = self._packet[self._at : self._at + size]
         if not got:
             raise BlockingIOError
@@ -161,7 +161,7 @@ class Carrier:
         return got
 
     def send(self, data: bytes | bytearray) -> int:
-        """As a socket; it takes everything. What is written after the end is lost, which the protocol is told."""
+        """Write like a socket that takes everything; what is written after the end is lost, as the protocol is told."""
         if self._held is not None:
             self._held += data
         elif not self._transport.is_closing():

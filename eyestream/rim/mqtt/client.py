@@ -71,7 +71,11 @@ FIVE, THREE = "MQTT 5", "MQTT 3.1.1"
 
 
 def groups(topic_filters: Iterable[str], packet_bytes: int) -> Iterator[list[str]]:
-    """The filters in their order, in groups that one packet has room for where a broker takes `packet_bytes`."""
+    """The filters in their order, in groups that one packet has room for where a broker takes `packet_bytes`.
+
+    >>> [*groups(["a/b", "c/d", "e/f"], 30)]
+    [['a/b', 'c/d'], ['e/f']]
+    """
     most = min(SUBSCRIBE_BYTES, packet_bytes - _AROUND)
     group: list[str] = []
     room = most
@@ -254,7 +258,7 @@ class Client(asyncio.Protocol):
             self._look.cancel()
         self._room.set()
         if error is not None and not isinstance(error, OSError):
-            self.reason = error  # no weather: a fault between us and the socket
+            self.reason = error  # no outage: a fault between us and the socket
         elif isinstance(error, ssl.SSLError) and not self._welcome:  # in TLS 1.3 a client certificate is judged last
             self.reason = self.reason or LinkError(tls_fault(error))
         _fail(self._greeting, self.reason or HungUpError("it hung up before it answered"))

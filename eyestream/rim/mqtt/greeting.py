@@ -96,7 +96,7 @@ OTHER_VERSION = 0x84
 """Reason code: unsupported protocol version."""
 
 _FOR_EVER = 0xFFFF_FFFF
-"""Of a session: it does not end by itself (3.1.2.11.2)."""
+"""Expiry of a session that does not end by itself (3.1.2.11.2)."""
 
 _WITH_WILL = 0x04
 """Reason code of a goodbye that does not take back the last will."""
@@ -106,7 +106,7 @@ _KEPT = {1: "it does not speak MQTT 3.1.1", 2: "it refuses our client id"}
 
 
 class Greeting(NamedTuple):
-    """As for `eyestream.rim.mqtt.transport.connect`."""
+    """What we say of ourselves; the fields are those of `eyestream.rim.mqtt.transport.connect`."""
 
     client_id: str | None
     keepalive_s: int

@@ -99,7 +99,11 @@ def check_text(words: str) -> int:
 
 @lru_cache(maxsize=256)  # the same few again and again
 def topic_bytes(name: str) -> int:
-    """How many bytes a topic to publish to has. Raises ValueError for one that is none."""
+    """How many bytes a topic to publish to has. Raises ValueError for one that is none.
+
+    >>> topic_bytes("eyestream/v1/ä")
+    15
+    """
     if not name or "+" in name or "#" in name:
         raise ValueError("a topic to publish to is not empty and has no wildcard")
     return check_text(name)

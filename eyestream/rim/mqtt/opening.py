@@ -27,7 +27,7 @@ from eyestream.rim.mqtt.messages import Message
 __all__ = ["addresses", "enter"]
 
 PROBE_SHARE = 1 / 3
-"""Of our patience, for a broker that may not know what to answer in MQTT 5: amqtt waits for more bytes then."""
+"""Share of our patience for a broker that may not know what to answer in MQTT 5: amqtt waits for more bytes then."""
 
 
 async def enter(

@@ -78,7 +78,7 @@ class StatusBoard:
     sidecar
         Its name.
     keys
-        Of the streams.
+        The streams.
     say
         Lets a payload stand at a topic; saying the same again costs nothing.
     """
@@ -124,10 +124,10 @@ class BudgetBoard:
     Parameters
     ----------
     plan
-        Of the configuration.
+        What the configuration says, resolved.
     condition
-        Of a stream: ``change``, after a change of the chunk length, and ``wearer``, when the budget of a wearer is
-        spent, let nothing through until the next session.
+        The condition of a stream. ``change``, after a change of the chunk length, and ``wearer``, when the budget of a
+        wearer is spent, let nothing through until the next session.
     spent
         What a device has spent by chunks that have become something.
     today

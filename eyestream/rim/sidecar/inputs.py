@@ -30,7 +30,7 @@ class RawLink(ReconnectingLink):
     endpoint, client_id, deliver
         As for `ReconnectingLink`.
     keys
-        Of those streams.
+        The streams that come over it.
     changed
         Called when the link begins or ceases to stand.
     """

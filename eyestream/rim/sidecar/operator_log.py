@@ -82,7 +82,7 @@ class OperatorLog:
     Parameters
     ----------
     plan
-        Of the configuration.
+        What the configuration says, resolved.
     pipeline
         At work.
     left
@@ -191,7 +191,7 @@ class OperatorLog:
             _say("gaze", keys, f"{_names(keys)}: gaze comes, {rate}")
 
     def _look_at_rows(self, key: StreamKey, rows: NDArray[np.float64]) -> None:
-        """Of one chunk, in the second after it was closed."""
+        """Note what is doubtful in one chunk, in the second after it was closed."""
         seen, doubt = self._seen[key], self._expected[key.stream].of(rows)
         seen.doubtful_s = self._chunk_s[key] + (seen.doubtful_s if doubt == seen.doubt else 0.0)
         seen.doubt = doubt

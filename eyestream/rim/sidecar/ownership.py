@@ -63,8 +63,8 @@ MOST_ANSWERS = 64
 """Answers that may be under way: whoever may write there could ask without end."""
 
 _HEARD_QOS = 0
-"""Of the subscription: at QoS 1 mosquitto drops the retained words above `max_queued_messages`, and the question comes
-back all the same."""
+"""QoS of the subscription. At 1 mosquitto drops retained messages above `max_queued_messages`, and our question comes
+back all the same: we would believe that we have heard all."""
 
 _NONCE = re.compile("[0-9a-f]{26}", re.ASCII)
 
@@ -129,7 +129,7 @@ class Ownership:
     name, devices
         Of this sidecar.
     ledger_id
-        Of its ledger, a secret.
+        The id of its ledger, a secret.
     changed
         Called when `disputed` has changed.
     former_ledgers

@@ -106,7 +106,7 @@ class Pipeline:
         Is given what leaves by the clock: its stream, when the clock made it due (None: now), and what to call at its
         moment, which is followed by `over`. None: nothing is held.
     levels
-        Of a lifetime that fades; 1: it does not.
+        Levels of a lifetime that fades; 1: it does not.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Pipeline:
 
     @property
     def settings(self) -> list[DeviceSettings]:
-        """Of every stream served."""
+        """The settings of every stream served."""
         return [served.stream.settings for served in self._served.values()]
 
     def condition(self, key: StreamKey) -> Condition:
@@ -173,7 +173,7 @@ class Pipeline:
         return self._served[key].stream.rows
 
     def progress(self, key: StreamKey) -> tuple[int | None, int, int]:
-        """Of one stream: the tracker's session that is going on, rows that came in, and chunks that were released."""
+        """The current session of a stream's tracker, the rows that came in, and the chunks that were released."""
         stream = self._served[key].stream
         return stream.session, stream.rows.rows, stream.counters.released
 

@@ -77,7 +77,7 @@ class Sender:
     Parameters
     ----------
     outbox
-        Of the released chunks.
+        Where released chunks wait.
     """
 
     def __init__(self, outbox: Outbox) -> None:

@@ -50,13 +50,13 @@ GOODBYE_SECONDS = 3.0
 """At the end: wait for the broker to take what was released and our goodbye."""
 
 WILL_DELAY_SECONDS = 5
-"""A link that is back within so long was never "lost" to applications, where the broker speaks MQTT 5."""
+"""A link that is back within this time was never "lost" to applications, where the broker speaks MQTT 5."""
 
 AGAIN_SECONDS = (1.0, 10.0)
-"""So long into each private link the sidecar's own status is said again: soon, and once more for a slow broker."""
+"""Republish the sidecar's own status this many seconds after connecting: soon, and once more for a slow broker."""
 
 DISPUTE_SECONDS = 0.2
-"""What is disputed is withheld at once, and said after so long."""
+"""Disputed devices are withheld at once, and their status is published after this time."""
 
 
 class Sidecar:
@@ -65,7 +65,7 @@ class Sidecar:
     Parameters
     ----------
     plan
-        Of the configuration.
+        What the configuration says, resolved.
     ledger
         Open, and ours alone.
     today
@@ -73,7 +73,7 @@ class Sidecar:
     sources
         What serves a stream in this process, by its key; all others come from the raw broker.
     ledger_id
-        Of the ledger, a secret.
+        The id of the ledger, a secret.
     former_ledgers
         Gives, for a device, the names of the ledgers that it was exported from before it came to ours.
 
@@ -375,7 +375,7 @@ def assemble(
     Parameters
     ----------
     plan
-        Of the configuration.
+        What the configuration says, resolved.
     today
         Days since 1970, UTC.
     sources

@@ -15,6 +15,12 @@ class Timers(Generic[Item]):
 
     An item that asks for a later time keeps its earlier alarm, and is looked at once in vain: a deadline that every
     message puts off would otherwise leave an entry for each.
+
+    >>> timers = Timers()
+    >>> for item, at in [("a", 5.0), ("b", 3.0), ("a", 9.0)]:
+    ...     timers.set(item, at)
+    >>> timers.next(), timers.due(5.0)
+    (3.0, ['b', 'a'])
     """
 
     def __init__(self) -> None:

@@ -21,23 +21,23 @@ _BATCH = 64
 """Messages that are treated together, at most: their reservations share one write to the disk."""
 
 _TIMES = 4
-"""A stream may send so many times the rows of its rate, and a burst besides. With more it counts as one that floods."""
+"""Times its rate at which a stream may send, and a burst besides. A stream that sends more counts as a flood."""
 
 _SLICE_S = 0.002
-"""For so long the second and later messages of one stream are treated together, where a sidecar has several streams."""
+"""Time in a batch for the second and later messages of one stream, where a sidecar has several streams."""
 
 _FLOOD_SLICE_S = 0.0005
-"""The same of a stream that floods: whoever else is sent something meanwhile waits for so long."""
+"""The same for a stream that floods: the messages of other streams wait for this time."""
 
 _REST = 4
-"""After a batch with messages of a stream that floods, that stream waits for so many times as long as the batch took:
-it has a fifth of the time at most, however dear its messages are."""
+"""After a batch with messages of a stream that floods, that stream waits for this many times as long as the batch took.
+So it has a fifth of the time at most, however much work its messages are."""
 
 _LONGEST_REST_S = 0.5
 """A disk that stands still for a minute is nobody's flood."""
 
 _ROW_BYTES = 136
-"""Of a row in a message of its own, besides 4 for each value: the keys, and the row's time."""
+"""Bytes of a message with one row, besides 4 for each value: the keys, and the row's time."""
 
 _FLOOD = {
     "flood": "it sends far more than its rate_hz. Its messages wait for those of other streams, and the oldest are "
@@ -51,7 +51,7 @@ class _Share:
     Parameters
     ----------
     settings
-        Of the stream.
+        The stream's.
     burst
         Rows that may come at once.
     """
