@@ -12,11 +12,9 @@ from eyestream.errors import ConfigError, LedgerError, meant
 from eyestream.ops.new_configuration import ChosenTables, at_broker, of_mechanism
 from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
-from eyestream.rim.config.upgrade import upgraded_text
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.rim.plan import StreamPlan, fitting, load
+from eyestream.rim.plan import StreamPlan, load
 from eyestream.rim.plan.summary import correlations
-from eyestream.rim.sources.registry import named_source
 
 __all__ = ["add_parser", "initialise", "main"]
 
@@ -33,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
         "ledger that it names. What is there already is never overwritten: the ledger is the memory of what was spent. "
         "A new ledger for a configuration that is there already comes from `eyestream budget --new`.",
     )
-    parser.add_argument("directory", nargs="?", type=Path, metavar="DIR", help="made if it does not exist")
+    parser.add_argument("directory", type=Path, metavar="DIR", help="made if it does not exist")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
         "--purpose",
@@ -54,16 +52,10 @@ def add_parser(subparsers: Any) -> None:
         metavar="URL",
         help="of the configuration: mqtt://host[:port], mqtts://... or unix:///path (default mqtt://localhost:1883)",
     )
-    parser.add_argument(
-        "--upgrade",
-        type=Path,
-        metavar="FILE",
-        help="instead: rewrite a configuration of version 0.1.0 in the form of today; its comments stay",
-    )
 
 
 def main(options: argparse.Namespace) -> None:
-    """Write both, or upgrade.
+    """Write both.
 
     Raises
     ------
@@ -71,17 +63,7 @@ def main(options: argparse.Namespace) -> None:
         The directory cannot be written, or has a configuration already.
     LedgerError
         The ledger exists, or is missing beside its configuration.
-    CalibrationError
-        With --upgrade: a calibration is missing, or does not fit.
     """
-    if (options.directory is None) == (options.upgrade is None):
-        raise ConfigError("expected a directory, or --upgrade FILE")
-    for name in ("mechanism", "purpose", "broker"):
-        if options.upgrade is not None and getattr(options, name) is not None:
-            raise ConfigError(f"--{name} is for a new configuration, not for --upgrade")
-    if options.upgrade is not None:
-        _upgrade(options.upgrade)
-        return
     _check_new(options.directory)
     fresh = at_broker(options.broker)
     if options.mechanism is None:
@@ -180,32 +162,6 @@ def _say_purpose(stream: StreamPlan) -> None:
     if stream.withheld_s:
         withheld = f"the first {stream.withheld_s:g} s of each session are withheld"
         print(f"baseline       {withheld}, and their mean is subtracted from all later rows")
-
-
-def _upgrade(path: Path) -> None:
-    """Rewrite the configuration at `path`, and keep what it was beside it."""
-    settings = config.load(path)
-    sources = [named_source(entry) for entry in settings.source]
-    for stream in settings.stream:
-        fitting(stream, sources)  # one that does not fit is mended first
-    kept, new = path.with_name(path.name + ".0.1.0"), path.with_name(path.name + ".new")
-    try:
-        text = path.read_text(encoding="utf-8")
-        upgraded = upgraded_text(text)
-        new.write_text(upgraded, encoding="utf-8")
-        new.chmod(path.stat().st_mode & 0o777)
-        if config.load(new) != settings:
-            raise ConfigError("cannot be rewritten by the program without changing its meaning; edit it by hand")
-        kept.write_text(text, encoding="utf-8")
-        kept.chmod(path.stat().st_mode & 0o777)
-        new.replace(path)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be rewritten: {error.strerror}") from None
-    except ConfigError as error:
-        new.unlink(missing_ok=True)
-        raise ConfigError(f"{path}: {error}") from None
-    print(f"configuration  {path}  (in the form of today)")
-    print(f"before         {kept}")
 
 
 def _check_new(directory: Path) -> None:

@@ -13,7 +13,20 @@ from typing import Any
 
 from eyestream.errors import ConfigError
 
-__all__ = ["ANCHORED", "PURPOSES", "TASKS", "Choice", "Row", "Wish", "choose", "chunk_price", "measured", "words"]
+__all__ = [
+    "ANCHORED",
+    "DAY_EPSILON",
+    "PURPOSES",
+    "SESSION_EPSILON",
+    "TASKS",
+    "Choice",
+    "Row",
+    "Wish",
+    "choose",
+    "chunk_price",
+    "measured",
+    "words",
+]
 
 Row = Mapping[str, Any]
 
@@ -45,10 +58,22 @@ class Wish:
     hours_a_session: float | None = None
 
 
+SESSION_EPSILON, DAY_EPSILON = 1152.0, 2304.0
+"""Ceilings of a configuration that says nothing else: 2 h 08 min and 4 h 16 min of releases at `_USUAL_MINUTE`."""
+
+_USUAL_MINUTE = 9.0
+"""Epsilon a minute at which fewest people were found."""
+
 PURPOSES = {
     "adapt": Wish(18.0, 20.0),
     "trends": Wish(18.0, 70.0),
-    "unrecognised": Wish(9.0, 40.0, hide_identity=True, hours_a_day=256 / 60, hours_a_session=128 / 60),
+    "unrecognised": Wish(
+        _USUAL_MINUTE,
+        40.0,
+        hide_identity=True,
+        hours_a_day=DAY_EPSILON / _USUAL_MINUTE / 60,
+        hours_a_session=SESSION_EPSILON / _USUAL_MINUTE / 60,
+    ),
 }
 """What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
 known anyway; the same of people whom the application must not recognise, at the price at which fewest were found, and

@@ -7,7 +7,7 @@ what was found and what was expected. All mistakes are said together. Paths in t
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ from eyestream.errors import ConfigError, meant
 from eyestream.problems import Problems
 from eyestream.rim.config.purposes import resolve_purpose
 from eyestream.rim.config.tables import LoginSettings, Settings, SourceEntry, StreamSettings, listener
-from eyestream.rim.config.upgrade import flat_words, upgraded_table
 from eyestream.strict import Reader, TablePlace, expected, read, unknown_keys
 from eyestream.wire.topics import refuse_shared
 
@@ -48,15 +47,8 @@ class Reading:
     unread: Mapping[str, str]
 
 
-def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Settings:
+def load(path: Path) -> Settings:
     """Read and check the file at `path`.
-
-    Parameters
-    ----------
-    path
-        The file; one of version 0.1.0, with ``[stream]`` and ``[privacy]``, is read too.
-    notice
-        Is given one line that says what changed since the version that the file was written for.
 
     Raises
     ------
@@ -64,30 +56,29 @@ def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Setti
         The file cannot be read, is not TOML, or has keys that are unknown, missing, of another type or out of range:
         a line for each.
     """
-    reading = read_tables(path, notice)
+    reading = read_tables(path)
     reading.problems.refuse(f"{path}: ")
     return reading.settings
 
 
-def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -> Reading:
+def read_tables(path: Path) -> Reading:
     """As `load`, but mistakes in tables are returned, so that others can be found after them.
 
     Raises
     ------
     ConfigError
-        The file cannot be read, or is not TOML.
+        The file cannot be read, is not TOML, or has the tables of version 0.1.0.
     """
     table = _toml(path)
-    current = upgraded_table(table)
-    if current is not table:
-        notice(
-            f"{path}: written for 0.1.0: [stream] is now [[stream]] with a name, and [privacy] is [stream.privacy]; "
-            f"`eyestream init --upgrade {path}` rewrites it"
+    if isinstance(table.get("stream"), dict):
+        raise ConfigError(
+            f"{path}: has the tables of version 0.1.0: write [[stream]] in the place of [stream], and "
+            "[stream.privacy], after it, in the place of [privacy]"
         )
     problems, values, wrong, unread = Problems(), dict[str, Any](), set[str](), dict[str, str]()
     fields = {field.name: field for field in msgspec.structs.fields(Settings)}
-    misspelt = unknown_keys(current, fields, problems)
-    tables = _one_source(current, problems)
+    misspelt = unknown_keys(table, fields, problems)
+    tables = _one_source(table, problems)
     for field in fields.values():
         before = len(problems)
         if field.name in tables:
@@ -103,9 +94,6 @@ def read_tables(path: Path, notice: Callable[[str], None] = lambda line: None) -
     whole = {key: value for key, value in values.items() if value is not None}
     settings = Settings(**{"stream": (), "device": ()} | listener(whole.get("fleet")) | whole)
     _check_together(settings, wrong, problems)
-    if current is not table:
-        problems.found[:] = [type(error)(flat_words(str(error))) for error in problems.found]
-        unread = {flat_words(place): name for place, name in unread.items()}
     unread = {place: _calibration(name, path.parent) for place, name in unread.items()}
     return Reading(_anchored(settings, path.parent), problems, frozenset(wrong), unread)
 

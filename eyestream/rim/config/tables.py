@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from eyestream.core.charge import LEVELS
+from eyestream.core.purposes import DAY_EPSILON, SESSION_EPSILON
 from eyestream.errors import ConfigError
 from eyestream.rim.config.fleet import FleetSettings
 from eyestream.strict import NAME, ONE_LINE
@@ -52,10 +53,7 @@ class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[private]`` and ``[raw]``: where a broker is, how to log in, and which version of MQTT to speak.
-
-    `client` is of earlier versions, which had two clients to choose from. It is read and does nothing.
-    """
+    """``[private]`` and ``[raw]``: where a broker is, how to log in, and which version of MQTT to speak."""
 
     url: Text
     username: Text | None = None
@@ -64,7 +62,6 @@ class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cert_file: Path | None = None
     key_file: Path | None = None
     version: Literal["auto", "5", "3.1.1"] = "auto"
-    client: Literal["own", "aiomqtt"] = "own"
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -176,8 +173,8 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     window_chunks: Count = 2
     window_epsilon: Positive | None = None
-    session_epsilon: Positive = 1152.0
-    day_epsilon: Positive = 2304.0
+    session_epsilon: Positive = SESSION_EPSILON
+    day_epsilon: Positive = DAY_EPSILON
     lifetime_epsilon: Positive | None = None
     window_delta: Share | None = None
     session_delta: Share | None = None

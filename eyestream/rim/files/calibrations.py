@@ -20,8 +20,6 @@ from eyestream.streams import FrontEndMark
 __all__ = ["load", "save", "shipped"]
 
 _SHIPPED = DATA / "calibrations"
-_FORMER = {f"everyday-klt-shed-{n}": f"everyday-klt-one-{n}" for n in (32, 64, 128)}
-"""Names that 0.1.0 had for shipped ones: what they shed of identity is not enough to be called so."""
 
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
 _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
@@ -41,21 +39,20 @@ def save(calibration: Calibration, path: str | Path) -> None:
 
 
 def load(source: str | Path) -> Calibration:
-    """Read the calibration file `source`, or the shipped calibration of that name, also of a name that it once had.
+    """Read the calibration file `source`, or the shipped calibration of that name.
 
     Raises
     ------
     CalibrationError
         when there is none, it is not a calibration, its version is another, or its content hash does not agree.
     """
-    path, name = Path(source), _FORMER.get(str(source), str(source))
+    path, name = Path(source), str(source)
     known = {path.stem: path for path in sorted(_SHIPPED.rglob("*.npz"))}
     if name in known:  # first: the working directory may be one that nobody may look into
         path = known[name]
     elif not os.path.isfile(path):
         raise CalibrationError(
-            f"{source}: no such file, and none of the shipped calibrations: {', '.join(known)}"
-            f"{meant(str(source), known)}"
+            f"{source}: no such file, and none of the shipped calibrations: {', '.join(known)}{meant(name, known)}"
         )
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:

@@ -33,7 +33,7 @@ def fresh_configuration() -> str:
     """The commented configuration, with a random pseudonym for its device and a name of its own for its sidecar."""
     text = (DATA / "sidecar.toml").read_text(encoding="utf-8")
     for pattern, new in (
-        (r'^id = "hmd-0+"$', f'id = "hmd-{secrets.token_hex(5)}"'),
+        (r'^id = "hmd-[0-9a-f]+"$', f'id = "hmd-{secrets.token_hex(5)}"'),
         (r'^name = "sidecar"$', f'name = "sidecar-{secrets.token_hex(4)}"'),
     ):
         text, count = re.subn(pattern, new, text, count=1, flags=re.MULTILINE)

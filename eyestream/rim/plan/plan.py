@@ -107,15 +107,15 @@ class Plan:
         return plan
 
 
-def load(path: Path, notice: Callable[[str], None] = lambda line: None) -> Plan:
-    """Read and resolve the configuration at `path`; `notice` as for `eyestream.rim.config.load`.
+def load(path: Path) -> Plan:
+    """Read and resolve the configuration at `path`.
 
     Raises
     ------
     ConfigError, CalibrationError
         As `eyestream.rim.config.load` and `resolved`; a line for each mistake, which begins with the file.
     """
-    reading = read_tables(path, notice)
+    reading = read_tables(path)
     problems = Problems()
     problems.found += reading.problems.found
     for place, calibration in reading.unread.items():

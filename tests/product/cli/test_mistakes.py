@@ -11,8 +11,6 @@ ARGUMENTS = """
 init {file}
 init {file}/x
 init /proc/x
-init --upgrade {folder}
-init --upgrade {file}
 simulate --people 1 --seconds 10 --seed 1 --out {file}
 simulate --people 1 --seconds 10 --seed 1 --out /proc/x
 simulate --people 0 --seconds 10 --seed 1 --out {new}

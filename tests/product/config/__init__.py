@@ -1,1 +1,1 @@
-"""Configurations of today and of version 0.1.0."""
+"""Configurations: how they are read, and what they come to."""

@@ -12,8 +12,6 @@ from eyestream.rim import config
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import resolved
 
-OLD = (Path(__file__).parent / "sidecar-0.1.0.toml").read_text()
-
 
 @pytest.fixture
 def path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
@@ -48,16 +46,6 @@ def test_a_shorter_pause_is_refused_in_one_line(path: Path, capsys: pytest.Captu
     assert "baseline" in line
 
 
-def test_init_upgrade_refuses_it_and_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = OLD.replace("everyday-klt-shed-64", "everyday-klt-anchored-64").replace("idle_s = 60.0", "idle_s = 20.0")
-    (old := tmp_path / "sidecar.toml").write_text(text)
-    with pytest.raises(SystemExit):
-        main(["init", "--upgrade", str(old)])
-    assert "idle_s = 20: expected at least 30" in capsys.readouterr().err
-    assert old.read_text() == text
-    assert list(tmp_path.iterdir()) == [old]
-
-
 def test_a_reload_keeps_what_was(path: Path) -> None:
     before = config.load(path)
     with pytest.raises(ConfigError, match=r"\[stream\] has changed"):
@@ -83,11 +71,11 @@ def test_just_as_long_a_pause_will_do(path: Path) -> None:
     assert resolved(settings).streams.keys() == {"features"}
 
 
-@pytest.mark.parametrize("calibration", ["everyday-klt-shed-64", "everyday-cfpa-64"])
-def test_without_a_baseline_any_pause_will_do(tmp_path: Path, calibration: str) -> None:
-    """Every chunk of the tracker's grid is released once, whatever breaks a session off: 0.1.0's go on."""
-    (path := tmp_path / "sidecar.toml").write_text(OLD.replace("everyday-klt-shed-64", calibration))
-    settings = config.load(changed(path, (SHORT[0], "idle_s = 1.0")))
+@pytest.mark.parametrize("calibration", ["everyday-klt-one-64", "everyday-cfpa-64"])
+def test_without_a_baseline_any_pause_will_do(path: Path, calibration: str) -> None:
+    """Every chunk of the tracker's grid is released once, whatever breaks a session off."""
+    other = ("everyday-klt-anchored-64", calibration)
+    settings = config.load(changed(path, other, (SHORT[0], "idle_s = 1.0")))
     [(served, _)] = resolved(settings).served.values()
     assert served.apart == 0
 

@@ -18,7 +18,6 @@ from eyestream.rim.config.purposes import load_table, resolve_purpose
 from eyestream.rim.plan import resolved
 
 EXAMPLE = (Path(__file__).parents[3] / "config" / "sidecar.toml").read_text()
-OLD = (Path(__file__).parent / "sidecar-0.1.0.toml").read_text()
 
 
 def made(folder: Path, purpose: str, window_epsilon: float = 38.4) -> Path:
@@ -181,15 +180,3 @@ def test_where_none_is_named_none_is_said(
     out = capsys.readouterr().out
     assert "purpose" not in out
     assert ("baseline       the first 64 s of each session are withheld" in out) is withheld
-
-
-def test_an_upgrade_of_the_file_keeps_it(tmp_path: Path) -> None:
-    (tmp_path / "ledger").touch()
-    text, count = re.subn(r"(?m)^calibration = .*\n", 'purpose = "trends"\nepsilon_per_minute = 18\n', OLD)
-    text, other = re.subn(r"(?m)^epsilon = .*\n", "", text)
-    assert count == other == 1
-    path = tmp_path / "sidecar.toml"
-    path.write_text(text)
-    main(["init", "--upgrade", str(path)])
-    assert 'purpose = "trends"' in path.read_text()
-    assert config.load(path).stream[0].privacy.calibration == "everyday-klt-mapped-128"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from eyestream.core.purposes import PURPOSES
 from eyestream.errors import ConfigError
 from eyestream.rim import config
 
@@ -27,11 +28,61 @@ def test_the_example_is_a_configuration_of_one_broker() -> None:
     assert settings.sidecar.ledger == ROOT / "config" / "ledger"
 
 
-def test_example_and_template_differ_in_the_pseudonym_alone() -> None:
-    template = (ROOT / "eyestream" / "data" / "sidecar.toml").read_text()
-    pseudonym = re.compile(r'^id = "hmd-[0-9a-f]{10}"$', re.MULTILINE)
-    assert len(pseudonym.findall(EXAMPLE)) == len(pseudonym.findall(template)) == 1
-    assert pseudonym.sub("", EXAMPLE) == pseudonym.sub("", template)
+def test_example_and_template_are_one_file() -> None:
+    assert (ROOT / "config" / "sidecar.toml").samefile(ROOT / "eyestream" / "data" / "sidecar.toml")
+
+
+def test_the_ceilings_of_the_example_are_those_of_a_file_that_names_none() -> None:
+    """Both come from one place, `eyestream.core.purposes`; what is for the purpose of the default has them too."""
+    written, default = config.load(ROOT / "config" / "sidecar.toml").budget, config.BudgetSettings()
+    assert (written.session_epsilon, written.day_epsilon) == (default.session_epsilon, default.day_epsilon)
+    wish = PURPOSES["unrecognised"]
+    hours = [wish.hours_a_session, wish.hours_a_day]
+    assert [60 * wish.epsilon_per_minute * hour for hour in hours if hour] == [
+        default.session_epsilon,
+        default.day_epsilon,
+    ]
+
+
+@pytest.mark.parametrize("text", ["[stream]\nschema = 1\n[privacy]\nepsilon = 4.8\n", "[stream]\n"])
+def test_the_tables_of_0_1_0_are_refused_with_what_to_write(tmp_path: Path, text: str) -> None:
+    said = "write [[stream]] in the place of [stream], and [stream.privacy], after it, in the place of [privacy]"
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        config.load(write(tmp_path, text))
+
+
+def test_the_key_of_a_client_that_was_chosen_once_is_unknown(tmp_path: Path) -> None:
+    text = EXAMPLE.replace("[private]", '[private]\nclient = "own"', 1)
+    with pytest.raises(ConfigError, match=r"\[private\] client: unknown key"):
+        config.load(write(tmp_path, text))
+
+
+def test_several_streams(tmp_path: Path) -> None:
+    """Each with a mechanism of its own; a device may send some of them."""
+    second = """
+[[stream]]
+name = "coarse"
+schema = 2
+rate_hz = 2.0
+window_s = 30.0
+memory_s = 1.5
+grace_s = 1.0
+idle_s = 60.0
+release = "on_clock"
+names = ["a", "b"]
+[stream.privacy]
+calibration = "./mine.npz"
+epsilon = 1.0
+smooth = true
+[stream.budget]
+day_epsilon = 10.0
+"""
+    text = EXAMPLE + second + '\n[[device]]\nid = "two"\nstreams = ["coarse"]\n'
+    settings = config.load(write(tmp_path, text))
+    assert [stream.name for stream in settings.stream] == ["features", "coarse"]
+    assert settings.stream[1].privacy.given == {"smooth": True}
+    assert settings.stream[1].privacy.calibration == str(tmp_path / "mine.npz")
+    assert [[s.name for s in settings.streams_of(d)] for d in settings.device] == [["features", "coarse"], ["coarse"]]
 
 
 def test_every_commented_key_is_known(tmp_path: Path) -> None:

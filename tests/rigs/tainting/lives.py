@@ -151,7 +151,7 @@ def configuration(life: Life, folder: Path, port: int, metrics_port: int) -> Pat
         ("window_epsilon = 9.6", "window_epsilon = 1e9"),
         ("day_epsilon = 2304.0", "day_epsilon = 1e9"),
         *(pair for pair in life.edits),
-        ('id = "hmd-0000000000"', "\n[[device]]\n".join(f'id = "hmd-{i}"' for i in range(life.devices))),
+        ('id = "hmd-4f1c07a9d2"', "\n[[device]]\n".join(f'id = "hmd-{i}"' for i in range(life.devices))),
     ]
     if not any("session_epsilon" in old for old, _ in life.edits):
         pairs.append(("session_epsilon = 1152.0", "session_epsilon = 1e9"))
