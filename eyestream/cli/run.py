@@ -46,12 +46,9 @@ def main(options: argparse.Namespace) -> None:
         The port for metrics is taken.
     """
     keep_memory_private()
-    notices: list[str] = []
-    plan = load(options.config, notices.append)
+    plan = load(options.config)
     with _of(options.config), assemble(plan, lambda: int(time.time()) // 86_400) as made:
         log = start_log(formatter=JsonLines()) if plan.settings.log.format == "json" else start_log()
-        for line in notices:
-            _LOG.warning(line)
         for reader in not_forbidden():
             _LOG.warning("this system does not forbid that %s reads the memory, which has raw rows in it", reader)
         _log_streams(plan)

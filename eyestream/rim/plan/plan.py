@@ -22,9 +22,9 @@ from eyestream.rim.config import DeviceEntry, Settings, StreamSettings, read_tab
 from eyestream.rim.config.purposes import within_window
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan.ceilings import ceilings_of, check_ceilings, refuse_others, refuse_raised
-from eyestream.rim.plan.resolve import alone, calibration_of, makers_of, parts_of, spec_of
-from eyestream.rim.plan.stream import Parts, StreamPlan
-from eyestream.rim.sources.registry import NamedSource, Served, make_sources, named_source
+from eyestream.rim.plan.resolve import calibration_of, front_end_of, load_stream_parts, served_gaze, spec_of
+from eyestream.rim.plan.stream import StreamParts, StreamPlan
+from eyestream.rim.sources.registry import NamedSource, make_sources, named_source
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import Meta
@@ -85,7 +85,7 @@ class Plan:
         made: dict[StreamKey, Source | Feeder] = {}
         for source in self.named:
             names = source.entry.served
-            served = [Served(self.streams[name].spec, self.streams[name].parts.makers.front_end) for name in names]
+            served = [(self.streams[name].spec, self.streams[name].parts.front_end) for name in names]
             found = make_sources(source, served, self.base, self.settings.raw_broker)
             made |= {StreamKey(source.entry.device, name): one for name, one in zip(names, found, strict=True)}
         return made
@@ -160,8 +160,10 @@ def resolved(
     if mechanisms is not None:
         sources, parts = [named_source(entry) for entry in settings.source], {}
         for stream in settings.stream:
-            makers = makers_of(stream, sources)
-            parts[stream.name] = Parts(makers, spec_of(stream, None, makers), mechanisms[stream.name])
+            profiles, answers = served_gaze(stream, sources)
+            front_end = front_end_of(stream, None, gaze=bool(profiles))
+            spec = spec_of(stream, None, front_end, profiles)
+            parts[stream.name] = StreamParts(spec, mechanisms[stream.name], front_end, profiles, answers)
         return _planned(_filled(settings, parts), base, sources, parts)
     problems = Problems()
     plan = _resolved(settings, base, noise, problems)
@@ -179,13 +181,13 @@ def _resolved(
 ) -> Plan | None:
     """The plan, or None where there is a problem; what rests on a top table that is `wrong` is not looked at."""
     sources, without = _named(settings, problems)
-    parts: dict[str, Parts] = {}
+    parts: dict[str, StreamParts] = {}
     for stream in settings.stream:
         with problems.gathered(f"stream {stream.name!r}: "):
             if stream.name in without:
                 calibration_of(stream)
             else:
-                parts[stream.name] = parts_of(settings, stream, sources, noise())
+                parts[stream.name] = load_stream_parts(settings, stream, sources, noise())
     if not parts or "budget" in wrong:
         return None
     whole = msgspec.structs.replace(settings, stream=tuple(s for s in settings.stream if s.name in parts))
@@ -218,7 +220,7 @@ def _check_price(stream: StreamPlan) -> None:
         within_window(purpose, stream.mechanism.epsilon, stream.touched, window / EPSILON_UNITS)
 
 
-def _filled(settings: Settings, parts: Mapping[str, Parts]) -> Settings:
+def _filled(settings: Settings, parts: Mapping[str, StreamParts]) -> Settings:
     """The tables with a ceiling of the window, where none is given."""
     budget = settings.budget
     if budget.window_epsilon is not None:
@@ -232,22 +234,15 @@ def _filled(settings: Settings, parts: Mapping[str, Parts]) -> Settings:
     return msgspec.structs.replace(settings, budget=msgspec.structs.replace(budget, window_epsilon=window))
 
 
-def _planned(settings: Settings, base: Path, sources: Sequence[NamedSource], parts: Mapping[str, Parts]) -> Plan:
+def _planned(settings: Settings, base: Path, sources: Sequence[NamedSource], parts: Mapping[str, StreamParts]) -> Plan:
     streams = {
-        stream.name: StreamPlan(
-            stream,
-            parts[stream.name],
-            _deployment(settings, stream, parts),
-            alone(settings),
-            settings.sidecar,
-            settings.fleet,
-        )
+        stream.name: StreamPlan(stream, parts[stream.name], _deployment(settings, stream, parts), settings)
         for stream in settings.stream
     }
     return Plan(settings, base, tuple(sources), streams)
 
 
-def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, Parts]) -> Deployment:
+def _deployment(settings: Settings, stream: StreamSettings, parts: Mapping[str, StreamParts]) -> Deployment:
     """Streams stand beside one another when some device sends both."""
     shared = [settings.streams_of(device) for device in settings.device]
     others = [o for o in settings.stream if o is not stream and any(stream in own and o in own for own in shared)]

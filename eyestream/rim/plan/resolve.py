@@ -17,59 +17,21 @@ from eyestream.rim.config import PrivacySettings, Settings, StreamSettings
 from eyestream.rim.elsewhere import front_end_named, mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan.ceilings import ceilings_of
-from eyestream.rim.plan.stream import Parts, RowMakers
+from eyestream.rim.plan.stream import StreamParts, sends_alone
 from eyestream.rim.sources.registry import NamedSource
 from eyestream.streams import StreamSpec
 
 if TYPE_CHECKING:
     from eyestream.claims.facts import Correlated
+    from eyestream.gaze.profile import Profile
 
-__all__ = ["alone", "calibration_of", "fitting", "makers_of", "parts_of", "spec_of"]
-
-
-def alone(settings: Settings) -> bool:
-    """Whether no device sends more streams than one."""
-    return all(len(settings.streams_of(device)) < 2 for device in settings.device)
+__all__ = ["calibration_of", "front_end_of", "load_stream_parts", "served_gaze", "spec_of"]
 
 
-def fitting(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[Calibration, RowMakers, StreamSpec]:
-    """The calibration that a stream names, what makes its rows, and what they are.
-
-    Raises
-    ------
-    CalibrationError, ConfigError
-        One of them does not fit the others.
-    """
-    problems, calibration, makers = Problems(), None, None
-    with problems.gathered():
-        calibration = calibration_of(stream)
-    with problems.gathered():
-        makers = makers_of(stream, sources, calibration)
-    if calibration is None or makers is None:
-        problems.refuse()
-    assert calibration is not None
-    assert makers is not None
-    spec = spec_of(stream, calibration, makers)
-    with problems.gathered():
-        calibration.check_stream(spec.names, calibration.rate_hz)
-    with problems.gathered():
-        calibration.check_stream(calibration.names, spec.rate_hz)
-    known = makers.front_end or _shipped(spec.names)
-    if known is not None and spec.names == known.names and spec.window_s < known.window_s:
-        problems.add(f"[[stream]] window_s: a row of these features describes {known.window_s:g} s, not less")
-    for profile in makers.profiles:
-        assert makers.front_end is not None
-        with problems.gathered():
-            calibration.check_front_end(makers.front_end.mark(profile))
-    if calibration.takes_off is not None and stream.idle_s is not None:
-        with problems.gathered():
-            _check_pause(spec, stream.idle_s)
-    problems.refuse()
-    return calibration, makers, spec
-
-
-def parts_of(settings: Settings, stream: StreamSettings, sources: Sequence[NamedSource], noise: Noise) -> Parts:
-    """What a stream is made of, with each thing fitting the others.
+def load_stream_parts(
+    settings: Settings, stream: StreamSettings, sources: Sequence[NamedSource], noise: Noise
+) -> StreamParts:
+    """What a stream is made of; its calibration, front end and mechanism are loaded.
 
     Raises
     ------
@@ -77,18 +39,60 @@ def parts_of(settings: Settings, stream: StreamSettings, sources: Sequence[Named
         One of them does not fit the others, epsilon or an option cannot be used, or the mechanism is not for a live
         stream.
     """
-    calibration, makers, spec = fitting(stream, sources)
+    problems, calibration, front_end = Problems(), None, None
+    profiles, answers = served_gaze(stream, sources)
+    with problems.gathered():
+        calibration = calibration_of(stream)
+    with problems.gathered():
+        front_end = front_end_of(stream, calibration, gaze=bool(profiles))
+    if calibration is None or len(problems):
+        problems.refuse()
+    assert calibration is not None
+    spec = spec_of(stream, calibration, front_end, profiles)
+    _check_fit(stream, calibration, spec, front_end, profiles)
     mechanism = _built(settings, stream, calibration, spec, noise)
     check_live(mechanism)
     for level in range(1, settings.budget.levels):
         _on_level(mechanism, level)
-    return Parts(makers, spec, mechanism)
+    return StreamParts(spec, mechanism, front_end, profiles, answers)
 
 
-def makers_of(
-    stream: StreamSettings, sources: Sequence[NamedSource], calibration: Calibration | None = None
-) -> RowMakers:
-    """What makes the rows of a stream: the front end that it names, or the usual one where a source has gaze.
+def _check_fit(
+    stream: StreamSettings,
+    calibration: Calibration,
+    spec: StreamSpec,
+    front_end: FrontEndEntry | None,
+    profiles: Sequence["Profile"],
+) -> None:
+    """Refuse a calibration that was made for other rows, or for rows of another front end; all reasons together."""
+    problems = Problems()
+    with problems.gathered():
+        calibration.check_stream(spec.names, calibration.rate_hz)
+    with problems.gathered():
+        calibration.check_stream(calibration.names, spec.rate_hz)
+    known = front_end or _shipped(spec.names)
+    if known is not None and spec.names == known.names and spec.window_s < known.window_s:
+        problems.add(f"[[stream]] window_s: a row of these features describes {known.window_s:g} s, not less")
+    for profile in profiles:
+        assert front_end is not None
+        with problems.gathered():
+            calibration.check_front_end(front_end.mark(profile))
+    if calibration.takes_off is not None and stream.idle_s is not None:
+        with problems.gathered():
+            _check_pause(spec, stream.idle_s)
+    problems.refuse()
+
+
+def served_gaze(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[tuple["Profile", ...], bool | None]:
+    """`profiles` and `answers` of a stream's `StreamParts`, by the sources of gaze that serve it."""
+    serving = [source for source in sources if stream.name in source.entry.served]
+    profiles = tuple(dict.fromkeys(source.profile for source in serving if source.profile is not None))
+    live_gaze = [source.answers for source in serving if source.answers is not None]
+    return profiles, all(live_gaze) if live_gaze else None
+
+
+def front_end_of(stream: StreamSettings, calibration: Calibration | None, *, gaze: bool) -> FrontEndEntry | None:
+    """The front end that a stream names, or the usual one where a source has gaze.
 
     A mechanism may have a front end of its own, which follows from its calibration.
 
@@ -97,14 +101,6 @@ def makers_of(
     ConfigError
         There is no such front end.
     """
-    serving = [source for source in sources if stream.name in source.entry.served]
-    profiles = tuple(dict.fromkeys(source.profile for source in serving if source.profile is not None))
-    live_gaze = [source.answers for source in serving if source.answers is not None]
-    answers = all(live_gaze) if live_gaze else None
-    return RowMakers(_front_end(stream, calibration, gaze=bool(profiles)), profiles, answers)
-
-
-def _front_end(stream: StreamSettings, calibration: Calibration | None, *, gaze: bool) -> FrontEndEntry | None:
     own = None if calibration is None else entry_of(calibration.mechanism).front_end
     if own is not None:
         entry: FrontEndEntry = referred(own)(calibration)
@@ -115,7 +111,12 @@ def _front_end(stream: StreamSettings, calibration: Calibration | None, *, gaze:
     return USUAL if gaze else None
 
 
-def spec_of(stream: StreamSettings, calibration: Calibration | None, makers: RowMakers) -> StreamSpec:
+def spec_of(
+    stream: StreamSettings,
+    calibration: Calibration | None,
+    front_end: FrontEndEntry | None,
+    profiles: Sequence["Profile"],
+) -> StreamSpec:
     """What the rows of a stream are; what its table leaves out comes with its front end and its calibration.
 
     The memory of a front end in this process is known, whatever the table says: the longest memory holds.
@@ -125,7 +126,6 @@ def spec_of(stream: StreamSettings, calibration: Calibration | None, makers: Row
     ConfigError
         Nothing says what the rows are.
     """
-    front_end = makers.front_end
     usual = front_end or calibration
     names = stream.names or (None if usual is None else usual.names)
     rate_hz = stream.rate_hz or (None if usual is None else usual.rate_hz)
@@ -135,7 +135,7 @@ def spec_of(stream: StreamSettings, calibration: Calibration | None, makers: Row
         key = "window_s" if window_s is None else "names" if names is None else "rate_hz"
         raise ConfigError(f"[[stream]] {key}: missing; no front end of the configuration makes such rows")
     units = ("1",) * len(names) if front_end is None else front_end.units
-    memories = [front_end.memory_s(profile) for profile in makers.profiles] if front_end is not None else []
+    memories = [front_end.memory_s(profile) for profile in profiles] if front_end is not None else []
     return StreamSpec(
         name=stream.name,
         schema=stream.schema,
@@ -185,7 +185,7 @@ def _built(
 
     def claimed(epsilon: float) -> "tuple[Mechanism, Correlated]":
         mechanism = build(calibration, epsilon, noise=noise, **privacy.given)
-        claim = correlated_of(stream, ceilings_of(settings), mechanism, spec, alone=alone(settings))
+        claim = correlated_of(stream, ceilings_of(settings), mechanism, spec, alone=sends_alone(settings))
         if claim is None:
             raise ConfigError("[stream.privacy] epsilon_prime: it is a figure of a class; name one with `correlation`")
         return mechanism, claim

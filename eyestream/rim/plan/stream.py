@@ -3,19 +3,19 @@
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from eyestream.core.charge import Charge, charges_of
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.scopes import Deployment
 from eyestream.gaze.entry import FrontEndEntry
-from eyestream.rim.config import SidecarSettings, StreamSettings
-from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.plan.words import (
     borders_of,
     epsilon_warnings,
     error_words,
+    in_short,
     lasting_words,
     purpose_words,
     trust_model_of,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eyestream.claims.guarantee import Guarantee
     from eyestream.gaze.profile import Profile
 
-__all__ = ["Parts", "RowMakers", "StreamPlan", "rows_apart"]
+__all__ = ["StreamParts", "StreamPlan", "rows_apart", "sends_alone"]
 
 _IDLE_S = 60.0
 """A shorter silence ends no session, unless the configuration says so."""
@@ -41,35 +41,29 @@ def rows_apart(spec: StreamSpec) -> int:
     return spec.rows_touched(1.0) - 1
 
 
-class RowMakers(NamedTuple):
-    """What makes the rows of a stream.
-
-    Attributes
-    ----------
-    front_end : makes rows of gaze; None where it is not known.
-    profiles : of the sources of gaze that serve the stream, each once.
-    answers : whether each tracker of live gaze is asked if it is there; None where there is none.
-    """
-
-    front_end: FrontEndEntry | None
-    profiles: "tuple[Profile, ...]"
-    answers: bool | None
+def sends_alone(settings: Settings) -> bool:
+    """Whether no device sends more streams than one."""
+    return all(len(settings.streams_of(device)) < 2 for device in settings.device)
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class StreamParts:
     """What a stream is made of; ceilings do not change it.
 
     Attributes
     ----------
-    makers : of its rows.
     spec : what its rows are.
     mechanism : what releases its chunks.
+    front_end : makes its rows of gaze; None where it is not known.
+    profiles : of the sources of gaze that serve it, each once.
+    answers : whether each tracker of live gaze is asked if it is there; None where there is none.
     """
 
-    makers: RowMakers
     spec: StreamSpec
     mechanism: Mechanism
+    front_end: FrontEndEntry | None = None
+    profiles: "tuple[Profile, ...]" = ()
+    answers: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +75,13 @@ class StreamPlan:
     settings : its table.
     parts : what it is made of.
     deployment : what stands around its mechanism.
-    alone : whether no device sends more streams than one.
-    sidecar, fleet : where its ledger is, and the log of its workers; None: there is no log.
+    file : all tables of the configuration.
     """
 
     settings: StreamSettings
-    parts: Parts
+    parts: StreamParts
     deployment: Deployment
-    alone: bool
-    sidecar: SidecarSettings
-    fleet: FleetSettings | None
+    file: Settings
 
     @property
     def name(self) -> str:
@@ -105,8 +96,8 @@ class StreamPlan:
     @property
     def marks(self) -> "list[tuple[Profile, FrontEndMark]]":
         """The profiles of the sources of gaze that serve it, and the provenance of the rows that are made of each."""
-        front_end, profiles, _ = self.parts.makers
-        return [] if front_end is None else [(profile, front_end.mark(profile)) for profile in profiles]
+        front_end = self.parts.front_end
+        return [] if front_end is None else [(profile, front_end.mark(profile)) for profile in self.parts.profiles]
 
     @property
     def mechanism(self) -> Mechanism:
@@ -155,27 +146,24 @@ class StreamPlan:
             return None
         from eyestream.rim.plan.correlated import correlated_of  # noqa: PLC0415  for who names a class
 
-        return correlated_of(self.settings, self.deployment.ceilings, self.mechanism, self.spec, alone=self.alone)
+        alone = sends_alone(self.file)
+        return correlated_of(self.settings, self.deployment.ceilings, self.mechanism, self.spec, alone=alone)
 
     @cached_property
     def guarantee(self) -> "Guarantee":
         """The guarantee; raises ConfigError as `claim`."""
         from eyestream.claims.guarantee import guarantee_of  # noqa: PLC0415  its words are for who asks
-        from eyestream.rim.plan.summary import in_short  # noqa: PLC0415
 
         made = guarantee_of(self.mechanism, self.deployment, self.claim)
-        scopes = (*made.scopes, *wearer_scopes(self.deployment.ceilings.wearer))
-        error = error_words(self.mechanism, self.deployment.ceilings.levels)
-        borders = borders_of(self.parts.makers.answers)
-        standing = trust_model_of(self.sidecar, self.fleet)
+        ceilings = self.deployment.ceilings
         return dataclasses.replace(
             made,
-            scopes=scopes,
-            in_short=in_short(self),
+            scopes=(*made.scopes, *wearer_scopes(ceilings.wearer)),
+            in_short=in_short(self.mechanism, self.deployment, self.settings.privacy.calibration),
             purpose=self.purpose,
-            error=error,
-            borders=borders,
-            standing=standing,
+            error=error_words(self.mechanism, ceilings.levels),
+            borders=borders_of(self.parts.answers),
+            standing=trust_model_of(self.file.sidecar, self.file.fleet),
         )
 
     @cached_property

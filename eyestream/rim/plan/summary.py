@@ -9,17 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from eyestream.core.charge import EPSILON_UNITS
-from eyestream.core.purposes import measured
-from eyestream.core.scopes import duration, scopes_of
+from eyestream.core.scopes import duration
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan.stream import StreamPlan
+from eyestream.rim.plan.words import measured_figures
 
-__all__ = ["MOST_IN_SHORT", "correlations", "in_short", "summary"]
-
-MOST_IN_SHORT = 200
-"""Bytes."""
-
-_DAY_S = 86_400.0
+__all__ = ["correlations", "summary"]
 
 _COMES_THROUGH = {
     "rate_saccades": "saccades",
@@ -68,7 +63,8 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     ]
     if mechanism.domain.keeps:
         lines.append(("levels", _LEVELS if mechanism.calibration.anchor is None else _NO_LEVELS))
-    table, found = load_table(), _measured(stream)
+    table = load_table()
+    found = measured_figures(mechanism, spec.rate_hz, stream.settings.privacy.calibration)
     if found is None:
         lines.append(("signal", "not measured for this calibration at this epsilon: `eyestream study` measures it"))
     else:
@@ -81,36 +77,6 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
         ]
     lines.append(("not protected", _NOT_PROTECTED))
     return lines
-
-
-def in_short(stream: StreamPlan) -> str | None:
-    """What an application gets of the stream, in at most `MOST_IN_SHORT` bytes; None where no rows are released.
-
-    `meta` has it among the words of `guarantee`, so that every reader of version 1 can show it.
-    """
-    if not stream.mechanism.domain.keeps:
-        return None
-    day = next(
-        scope.seconds
-        for scope in scopes_of(stream.mechanism.loss, stream.mechanism.n, stream.deployment)
-        if scope.unit == "day"
-    )
-    lasting = "" if day is None or day >= _DAY_S else f", {duration(day)} a day"
-    found = _measured(stream)
-    if found is None:
-        return f"what comes through was not measured for this calibration at this epsilon{lasting}"
-    expected, above = found
-    levels = "no levels" if stream.withheld_s else "levels too"
-    return (
-        f"measured, not promised: {expected['distinct_own']:.2f} of the variance of a stranger's changes (1: all), "
-        f"{levels}; {above['rate']:.0%} of strangers named right (guessing: {above['chance']:.0%}){lasting}"
-    )
-
-
-def _measured(stream: StreamPlan) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    """The saved figures of its calibration at its price, and of the next larger price."""
-    minute = stream.mechanism.epsilon * 60.0 / stream.chunk_s
-    return measured(load_table()["rows"], stream.settings.privacy.calibration, round(minute, 6))
 
 
 def correlations(expected: Mapping[str, Any]) -> dict[str, float]:

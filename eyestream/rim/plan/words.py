@@ -1,38 +1,47 @@
 """Words of a plan: how long ceilings last, what a purpose came to, how the error grows, what a wearer costs."""
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eyestream.core.charge import Ceilings
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.purposes import PURPOSES, words
+from eyestream.core.purposes import PURPOSES, measured, words
 from eyestream.core.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, SidecarSettings
 from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.config.purposes import load_table
 
 if TYPE_CHECKING:
     from eyestream.claims.facts import SessionBorders, TrustModel
 
 __all__ = [
+    "MOST_IN_SHORT",
     "borders_of",
     "epsilon_warnings",
     "error_words",
+    "in_short",
     "lasting_words",
+    "measured_figures",
     "purpose_words",
     "trust_model_of",
     "wearer_scopes",
     "withheld_seconds",
 ]
 
-_YEAR_S = 365.25 * 86_400
+MOST_IN_SHORT = 200
+"""Bytes."""
+
+_DAY_S = 86_400.0
+_YEAR_S = 365.25 * _DAY_S
 _HARDLY = 10.0
 """Above this epsilon of a chunk its bound on the odds, e^10 = 22,026, says next to nothing."""
 
 
 def borders_of(answers: bool | None) -> "SessionBorders | None":
-    """What decides the borders of sessions of live gaze; `answers` as in `RowMakers`."""
+    """What decides the borders of sessions of live gaze; `answers` as in `StreamParts`."""
     if answers is None:
         return None
     from eyestream.claims.facts import SessionBorders  # noqa: PLC0415
@@ -167,3 +176,31 @@ def purpose_words(privacy: PrivacySettings, mechanism: Mechanism) -> str | None:
         f"{mechanism.n} rows. A newer version may take another calibration, at no higher price for "
         "rows without a pause"
     )
+
+
+def in_short(mechanism: Mechanism, deployment: Deployment, calibration: str) -> str | None:
+    """What an application gets of the stream, in at most `MOST_IN_SHORT` bytes; None where no rows are released.
+
+    `meta` has it among the words of `guarantee`, so that every reader of version 1 can show it.
+    """
+    if not mechanism.domain.keeps:
+        return None
+    day = next(scope.seconds for scope in scopes_of(mechanism.loss, mechanism.n, deployment) if scope.unit == "day")
+    lasting = "" if day is None or day >= _DAY_S else f", {duration(day)} a day"
+    found = measured_figures(mechanism, deployment.stream.rate_hz, calibration)
+    if found is None:
+        return f"what comes through was not measured for this calibration at this epsilon{lasting}"
+    expected, above = found
+    levels = "no levels" if mechanism.baseline_chunks else "levels too"
+    return (
+        f"measured, not promised: {expected['distinct_own']:.2f} of the variance of a stranger's changes (1: all), "
+        f"{levels}; {above['rate']:.0%} of strangers named right (guessing: {above['chance']:.0%}){lasting}"
+    )
+
+
+def measured_figures(
+    mechanism: Mechanism, rate_hz: float, calibration: str
+) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """The saved figures of a calibration at the price of a mechanism, and of the next larger price."""
+    minute = mechanism.epsilon * 60.0 * rate_hz / mechanism.n
+    return measured(load_table()["rows"], calibration, round(minute, 6))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
     from eyestream.rim.sources.gaze import GazeKind
 
-__all__ = ["NamedSource", "Served", "make_source", "make_sources", "named_source"]
+__all__ = ["NamedSource", "make_source", "make_sources", "named_source"]
 
 _PLACES = {
     "core": "eyestream.rim.sources.core:CORE",
@@ -93,28 +93,14 @@ def _profile(entry: SourceEntry, kind: "SourceKind | GazeKind") -> "Profile | No
     return profile
 
 
-@dataclass(frozen=True)
-class Served:
-    """A stream that a source serves.
-
-    Attributes
-    ----------
-    spec : what its rows are.
-    front_end : what makes them of gaze; None: a source of rows.
-    """
-
-    spec: StreamSpec
-    front_end: FrontEndEntry | None = USUAL
-
-
 def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: BrokerSettings) -> Source | Feeder:
     """The source of a ``[source]`` table that serves one stream; raises as `named_source` and `make_sources`."""
-    (source,) = make_sources(named_source(entry), [Served(spec)], base, broker)
+    (source,) = make_sources(named_source(entry), [(spec, None)], base, broker)
     return source
 
 
 def make_sources(
-    source: NamedSource, streams: Sequence[Served], base: Path, broker: BrokerSettings
+    source: NamedSource, streams: Sequence[tuple[StreamSpec, FrontEndEntry | None]], base: Path, broker: BrokerSettings
 ) -> Sequence[Source | Feeder]:
     """What serves each stream of a source. Gaze comes from one tracker once, however many streams it serves.
 
@@ -123,7 +109,7 @@ def make_sources(
     source
         Paths in its options are relative to `base`.
     streams
-        That it serves.
+        That it serves: what the rows of each are, and what makes them of gaze; None: the usual front end.
     broker
         Where raw data comes from.
 
@@ -139,12 +125,12 @@ def make_sources(
     if isinstance(kind, SourceKind) and profile is None:
         if len(streams) > 1:
             raise ConfigError(f"[source] streams: {entry.kind!r} is a source of rows, and serves one stream")
-        return [kind.make(options, streams[0].spec)]
+        return [kind.make(options, streams[0][0])]
     assert profile is not None
     from eyestream.rim.sources.gaze import GazeFeeder, Place  # noqa: PLC0415  for who has gaze
 
-    entries = [stream.front_end or USUAL for stream in streams]
-    for made, front_end in zip((stream.spec for stream in streams), entries, strict=True):
+    entries = [front_end or USUAL for _, front_end in streams]
+    for (made, _), front_end in zip(streams, entries, strict=True):
         if made.names != front_end.names or not same_rate(made.rate_hz, front_end.rate_hz):
             what = f"{len(front_end.names)} features, {front_end.rate_hz:g} a second"
             raise ConfigError(f"[source]: front end {front_end.name} makes rows of {what}, and no others")

@@ -22,7 +22,7 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
 from eyestream.rim.sources.gaze_recording import GazePlayer
-from eyestream.rim.sources.registry import Served, make_sources, named_source
+from eyestream.rim.sources.registry import make_sources, named_source
 from eyestream.rim.sources.source import Deliver
 from eyestream.streams import StreamSpec
 from eyestream.wire.messages import RawRows
@@ -213,7 +213,7 @@ async def real_source(told: str, profile: str | None, rate_hz: float | None, cal
     )
     spec = StreamSpec("features", 1, NAMES, ("1",) * len(NAMES), 1.0 / STEP_S, WINDOW_S)
     source = named_source(entry)
-    (made,) = make_sources(source, [Served(spec)], Path(), BrokerSettings("mqtt://localhost"))
+    (made,) = make_sources(source, [(spec, None)], Path(), BrokerSettings("mqtt://localhost"))
     assert isinstance(made, GazeFeeder)
     assert source.profile is not None
     calibration.check_front_end(front_end_mark(source.profile))

@@ -15,7 +15,8 @@ from eyestream.core.purposes import PURPOSES, choose, measured
 from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan import load
-from eyestream.rim.plan.summary import MOST_IN_SHORT, summary
+from eyestream.rim.plan.summary import summary
+from eyestream.rim.plan.words import MOST_IN_SHORT
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 

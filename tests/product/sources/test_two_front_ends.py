@@ -111,7 +111,7 @@ def test_a_profile_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     sources = plan.sources()
     assert read == ["degrees"]
     for feeder in sources.values():
-        assert feeder.live.profile is plan.streams["third"].parts.makers.profiles[0]  # type: ignore[union-attr]
+        assert feeder.live.profile is plan.streams["third"].parts.profiles[0]  # type: ignore[union-attr]
 
 
 def test_a_source_of_two_streams_that_is_wrong_is_one_line(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_source_of_rows_serves_one_stream(tmp_path: Path) -> None:
     plan = planned(tmp_path)
     (entry,) = plan.settings.source
     rows = msgspec.structs.replace(entry, kind="sine:SINE", rate_hz=None)
-    streams = [registry.Served(stream.spec) for stream in plan.streams.values()]
+    streams = [(stream.spec, None) for stream in plan.streams.values()]
     with pytest.raises(ConfigError, match="is a source of rows, and serves one stream"):
         registry.make_sources(registry.named_source(rows), streams, tmp_path, plan.settings.raw_broker)
 
