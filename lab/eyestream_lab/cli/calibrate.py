@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import RECORDING, add_own_options, add_profile, own_options
+from eyestream.cli.options import RECORDING, add_profile
 from eyestream.cli.progress import busy, load_all
 from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.mechanisms.entry import Entry, referred
@@ -18,6 +18,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.calibration.corpus import Corpus, refuse_twice
+from eyestream_lab.cli.options import add_own_options, own_options
 from eyestream_lab.files.books import with_shipped_books
 from eyestream_lab.files.labels import load_labels
 from eyestream_lab.parts import calibrate, declared_range, part_of

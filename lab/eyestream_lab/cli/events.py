@@ -9,13 +9,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from eyestream.cli.options import add_profile, check_targets
+from eyestream.cli.options import add_profile
 from eyestream.errors import ConfigError
 from eyestream.gaze.doubt import GAZE_DOUBTS
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.tables import NEWEST, Algorithm
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.cli.options import check_targets
 from eyestream_lab.events.labels import count, detect
 from eyestream_lab.events.scoring import KINDS, Score
 from eyestream_lab.files.gaze_writing import save_events

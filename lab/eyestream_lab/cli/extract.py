@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import add_profile, add_workers, check_targets
+from eyestream.cli.options import add_profile
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.doubt import GAZE_DOUBTS
@@ -23,6 +23,7 @@ from eyestream.rim.files.extraction import extract, stem
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.cli.options import add_workers, check_targets
 from eyestream_lab.files import layouts
 from eyestream_lab.files.layouts import SHIPPED, Layout, labels_of, load_features, load_layout
 from eyestream_lab.workers import workers

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.cli.options import check_targets
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.tables import NEWEST
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.profiles import SHIPPED, load_profile
 from eyestream.rim.files.recordings import check_file
+from eyestream_lab.cli.options import check_targets
 from eyestream_lab.events.labels import count, detect
 from eyestream_lab.files.inspection import inspect_table
 

@@ -9,14 +9,7 @@ from typing import Any
 
 from eyestream.claims.facts import Correlated
 from eyestream.cli.ledger_words import plural
-from eyestream.cli.options import (
-    RECORDING,
-    add_own_options,
-    add_profile,
-    add_workers,
-    check_targets,
-    positive,
-)
+from eyestream.cli.options import RECORDING, add_profile, positive
 from eyestream.cli.progress import Progress, load_all
 from eyestream.core.calibration import Calibration
 from eyestream.core.charge import LEVELS
@@ -31,6 +24,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.streams import GAZE
 from eyestream_lab.cli import privatize_corpus
 from eyestream_lab.cli.booking import booked
+from eyestream_lab.cli.options import add_own_options, add_workers, check_targets
 from eyestream_lab.cli.privatize_batch import batch, builder
 from eyestream_lab.cli.privatize_words import after, before, line
 from eyestream_lab.cli.schedule import add_schedule, check_schedule, kept_low

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.cli.ledger_words import plural
-from eyestream.cli.options import own_options
 from eyestream.cli.progress import Progress
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.cli.booking import booked
+from eyestream_lab.cli.options import own_options
 from eyestream_lab.cli.privatize_words import after
 from eyestream_lab.cli.schedule import kept_low
 from eyestream_lab.recordings.released import claim_beside

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import own_options, positive
+from eyestream.cli.options import positive
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError, meant
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.cli.options import own_options
 from eyestream_lab.cli.privatize_words import tracker
 from eyestream_lab.corpora.attacked import attacked
 from eyestream_lab.corpora.corpus import PARTICIPANTS, Corpus

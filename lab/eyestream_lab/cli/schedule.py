@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from eyestream.claims.facts import Correlated
-from eyestream.cli.options import own_options, positive
+from eyestream.cli.options import positive
 from eyestream.core.calibration import Calibration
 from eyestream.core.charge import spendable
 from eyestream.core.mechanism import Mechanism
@@ -13,6 +13,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files.processes import load_process
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.plan.correlated import kept_below
+from eyestream_lab.cli.options import own_options
 
 __all__ = ["add_schedule", "check_schedule", "kept_low"]
 

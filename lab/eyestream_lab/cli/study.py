@@ -6,13 +6,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import RECORDING, add_profile, add_workers, positive
+from eyestream.cli.options import RECORDING, add_profile, positive
 from eyestream.cli.progress import Line, load_all
 from eyestream.errors import ConfigError, meant
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.cli.options import add_workers
 
 __all__ = ["add_parser", "main"]
 
