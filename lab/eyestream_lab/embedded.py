@@ -1,4 +1,4 @@
-"""The embedded broker: amqtt on the loopback, for the demo, tests and a laptop. An extra; never exposed further."""
+"""The embedded broker: amqtt on the loopback, for the demo, tests and a laptop; never exposed further."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ import socket
 import weakref
 from collections.abc import AsyncIterator
 
-from eyestream.errors import ConfigError, LinkError
+from eyestream.errors import LinkError
 
 __all__ = ["embedded_broker"]
 
@@ -26,16 +26,12 @@ async def embedded_broker(port: int | None = None) -> AsyncIterator[str]:
 
     Raises
     ------
-    ConfigError
-        amqtt is not installed.
     LinkError
         The port is taken.
     """
-    try:
-        from amqtt.broker import Broker  # noqa: PLC0415  an extra, and heavy
-        from amqtt.errors import BrokerError  # noqa: PLC0415
-    except ImportError:
-        raise ConfigError("the embedded broker is not installed: pip install eyestream-lab") from None
+    from amqtt.broker import Broker  # noqa: PLC0415  heavy
+    from amqtt.errors import BrokerError  # noqa: PLC0415
+
     for name in ("amqtt", "transitions"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # its lines name topics and sizes
     chosen = _bindable(port)

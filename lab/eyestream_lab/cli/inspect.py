@@ -114,10 +114,8 @@ def _tried(gaze: GazeRecording) -> None:
 
 def _draw(gaze: GazeRecording, target: Path) -> None:
     """The first minute, in degrees."""
-    try:
-        from eyestream_lab.study.figures import panels, to_png  # noqa: PLC0415  the rest does without matplotlib
-    except ImportError:
-        raise ConfigError("--picture needs matplotlib: pip install eyestream-lab") from None
+    from eyestream_lab.study.figures import panels, to_png  # noqa: PLC0415  the rest does without matplotlib
+
     shown = gaze.samples.t <= gaze.samples.t[0] + 60.0
     t = gaze.samples.t[shown] - gaze.samples.t[0]
     figure, axes = panels(2, columns=1, height=2.2, share_y=False)

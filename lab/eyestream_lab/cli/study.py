@@ -17,7 +17,6 @@ from eyestream_lab.cli.options import add_workers
 
 __all__ = ["add_parser", "main"]
 
-_NEEDS = ("sklearn", "matplotlib", "joblib")
 _SUFFIXES = (".npz", ".csv", ".csv.gz")
 
 _ATTACK_OPTIONS = ("attack", "mechanism", "calibration", "epsilon", "splits")
@@ -32,8 +31,7 @@ def add_parser(subparsers: Any) -> None:
         help="utility of the mechanisms and attacks on them, as a report",
         description="Calibrate on every second person, release the others through every mechanism, measure what is "
         "left of the signal and who is still recognised, and write one page with figures, CSV of every number "
-        "and the settings. Needs the extra: pip install eyestream-lab. An interrupted study goes on "
-        "where it stopped.",
+        "and the settings. An interrupted study goes on where it stopped.",
     )
     parser.add_argument(
         "recordings", nargs="*", type=Path, metavar="RECORDINGS", help=f"{RECORDING}, or folders of them"
@@ -100,15 +98,12 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        The extra is not installed, a folder holds no recording, there is no such table, or the study cannot be made of
+        A folder holds no recording, there is no such table, or the study cannot be made of
         the recordings.
     RecordingError
         A file is not a recording.
     """
-    missing = [name for name in _NEEDS if find_spec(name) is None]
-    if missing:
-        raise ConfigError(f"{', '.join(missing)} not installed: pip install eyestream-lab")
-    from eyestream_lab.study import run as tables  # noqa: PLC0415  only here: the sidecar's environment lacks the extra
+    from eyestream_lab.study import run as tables  # noqa: PLC0415  heavy
 
     if options.table == "list":
         print(tables.listed())

@@ -99,7 +99,7 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        The extra that the demo needs is not installed, or nothing would be sent.
+        Options do not go together, or nothing would be sent.
     LinkError
         The port is taken.
     """

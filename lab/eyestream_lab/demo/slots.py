@@ -114,10 +114,8 @@ def _screen(*, plain: bool) -> Iterator[Show]:
     elif not sys.stdout.isatty():
         yield lambda shown, new: print(f"{shown.gaze.line()}\n{shown.line()}", flush=True) if new else None
     else:
-        try:
-            from rich.live import Live  # noqa: PLC0415  an extra
-        except ImportError:
-            raise ConfigError("the live view is not installed: pip install eyestream-lab") from None
+        from rich.live import Live  # noqa: PLC0415  for a terminal
+
         with Live(auto_refresh=False) as live:
             yield lambda shown, new: live.update(shown.picture(), refresh=True)
 

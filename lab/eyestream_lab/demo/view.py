@@ -128,20 +128,12 @@ def _wrapped(text: str, width: int) -> str:
 
 
 def open_view() -> View:
-    """The live table in a terminal, lines elsewhere.
-
-    Raises
-    ------
-    ConfigError
-        rich is not installed.
-    """
+    """The live table in a terminal, lines elsewhere."""
     if not sys.stdout.isatty():
         return _Lines()
-    try:
-        from rich.live import Live  # noqa: PLC0415  an extra
-        from rich.text import Text  # noqa: PLC0415
-    except ImportError:
-        raise ConfigError("the live view is not installed: pip install eyestream-lab") from None
+    from rich.live import Live  # noqa: PLC0415  for a terminal
+    from rich.text import Text  # noqa: PLC0415
+
     return _Live(Live(auto_refresh=False, vertical_overflow="crop"), Text)
 
 
@@ -187,15 +179,11 @@ def check_picture(path: Path) -> None:
         raise ConfigError(f"--picture {path}: expected a name that ends with .png")
     if not path.parent.is_dir():
         raise ConfigError(f"--picture {path}: no such directory")
-    try:
-        import matplotlib  # noqa: F401, PLC0415  an extra
-    except ImportError:
-        raise ConfigError("--picture is not installed: pip install eyestream-lab") from None
 
 
 def draw(figures: Figures, path: Path) -> None:
     """Write the picture; raises ConfigError where the file cannot be written."""
-    from eyestream_lab.study.figures import legend_below, panels  # noqa: PLC0415  an extra
+    from eyestream_lab.study.figures import legend_below, panels  # noqa: PLC0415  heavy
 
     assert figures.meta is not None
     assert figures.chunk is not None

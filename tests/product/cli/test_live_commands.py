@@ -266,15 +266,6 @@ def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
     assert "--seconds: expected more than 1.18: the first minute of a session is withheld" in done.stderr
 
 
-@pytest.mark.parametrize(("missing", "words"), [("amqtt.broker", ["--json"]), ("amqtt.broker", [])])
-def test_demo_without_its_extra_is_one_line(missing: str, words: list[str]) -> None:
-    code = f"import sys; sys.modules[{missing!r}] = None; from eyestream.cli.main import main; main()"
-    done = subprocess.run([sys.executable, "-c", code, "demo", *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "pip install eyestream-lab" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.long
 def test_devices_knows_that_a_sidecar_was_killed(deployment: Path, mosquitto: Mosquitto) -> None:
     """Asked at once after the kill: it listens for longer than the last will is delayed."""

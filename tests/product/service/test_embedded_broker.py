@@ -3,11 +3,10 @@
 import asyncio
 import logging
 import socket
-import sys
 
 import pytest
 
-from eyestream.errors import ConfigError, LinkError
+from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
@@ -60,9 +59,3 @@ async def test_it_stops_while_a_client_is_connected_and_frees_its_port() -> None
                 await stands.wait()
             await client
     assert len(ended) == 2
-
-
-async def test_without_amqtt_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "amqtt.broker", None)
-    with pytest.raises(ConfigError, match=r"pip install eyestream-lab"):
-        await embedded_broker().__aenter__()
