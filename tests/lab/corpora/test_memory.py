@@ -2,7 +2,7 @@
 
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,17 @@ from tests.lab.corpora.worlds import gaze_corpus, rows_corpus
 pytestmark = pytest.mark.long
 
 LPA, KLT = load("everyday-lpa-32"), load("everyday-klt-32")
+
+
+@pytest.fixture(autouse=True)
+def _collected_cheaply() -> Iterator[None]:
+    """What is there before a test is none of its recordings: a collection need not look at it."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 STUDIED: list[tuple[str, dict[str, Any]]] = [
     ("k-same-select", {"k": 4}),
     ("k-same-select-one-partition", {"k": 4}),
