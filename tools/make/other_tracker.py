@@ -34,7 +34,7 @@ from eyestream_lab.calibration.corpus import Corpus, whole_chunks
 from eyestream_lab.simulation.gaze import GazePerson, gaze_of, gaze_person
 from eyestream_lab.study.people.attackers import USUAL, attack
 from eyestream_lab.study.people.galleries import Sight, gallery, roles
-from eyestream_lab.study.people.inference import Trial, figures, trial
+from eyestream_lab.study.people.inference import AttackTrial, figures, trial
 from eyestream_lab.study.population import Population
 
 Array = NDArray[np.float64]
@@ -132,7 +132,7 @@ def main() -> None:
         f"{len(people)} people, log of how far they move: between people {np.round(moves(population), 2)}", flush=True
     )
     for base in options.calibrations:
-        trials: dict[str, list[Trial]] = {name: [] for name in options.attackers}
+        trials: dict[str, list[AttackTrial]] = {name: [] for name in options.attackers}
         ratios = []
         for split in range(options.splits):
             galleries = []

@@ -24,7 +24,7 @@ from eyestream_lab.corpora.samples import Samplewise
 from eyestream_lab.datasets import gaze_kind, make_system, open_corpus
 from eyestream_lab.releases.deep import recognised_by_samples
 from eyestream_lab.releases.gaze import GazePeople, events_in, places, recognised_by_events, saliency, saliency_kl
-from eyestream_lab.study.people.deep import Settings
+from eyestream_lab.study.people.deep import LearningSettings
 from eyestream_lab.testing.noise import SeededNoise
 
 Release = Callable[[GazeRecording], GazeRecording]
@@ -73,7 +73,7 @@ def told(right: NDArray[np.float64]) -> str:
     return f"{share:.2f} [{low:.2f}, {high:.2f}]"
 
 
-def row(name: str, raw: GazePeople, settings: type[Settings]) -> str:
+def row(name: str, raw: GazePeople, settings: type[LearningSettings]) -> str:
     """One line of the table."""
     found = {who: {task: RELEASES[name](one) for task, one in own.items()} for who, own in raw.items()}
     apart = [
@@ -91,13 +91,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--only", nargs="+", choices=tuple(RELEASES), default=tuple(RELEASES))
-    parser.add_argument("--steps", type=int, default=Settings.steps, help="in which the network learns")
+    parser.add_argument("--steps", type=int, default=LearningSettings.steps, help="in which the network learns")
     options = parser.parse_args()
     corpus = open_corpus(options.corpus, gaze_kind(load_profile("degrees")))
     raw: dict[str, dict[str, GazeRecording]] = {}
     for part in corpus.parts:
         raw.setdefault(part.person, {})[part.task] = corpus.load(part)
-    settings = type("Given", (Settings,), {"steps": options.steps})
+    settings = type("Given", (LearningSettings,), {"steps": options.steps})
     print(f"{len(raw)} people, chance {1 / len(raw):.3f}", flush=True)
     heads = [
         f"{who}, {tested} tested" for who in ("networks on events", "dense network") for tested in ("raw", "released")

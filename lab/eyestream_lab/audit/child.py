@@ -19,7 +19,7 @@ from eyestream.errors import ConfigError
 from eyestream_lab.audit import messages
 from eyestream_lab.audit.subject import Subject
 
-__all__ = ["Child", "Draws", "Fault"]
+__all__ = ["Child", "ChildDraws", "Fault"]
 
 Array = NDArray[np.float64]
 _LOADING_S = 60.0
@@ -35,7 +35,7 @@ class Fault(Exception):  # noqa: N818  what is found, not what went wrong here
 
 
 @dataclass(frozen=True)
-class Draws:
+class ChildDraws:
     """What came of one request."""
 
     outputs: Array
@@ -98,7 +98,7 @@ class Child:
             self._process.stdin.close()
         self._process.stdout.close()
 
-    def draw(self, inputs: Array, order: NDArray[np.int64]) -> Draws:
+    def draw(self, inputs: Array, order: NDArray[np.int64]) -> ChildDraws:
         """Releases of `inputs` (K, F, n), one after another in the order (m,).
 
         Raises
@@ -110,7 +110,7 @@ class Child:
         said, arrays = self._answer(self._patience(len(order)))
         self._call_s = max(self._call_s, float(np.median(arrays[1])) / 1e9)  # one call may have been interrupted
         forms = {int(key): list(value) for key, value in said["forms"].items()}
-        return Draws(arrays[0], arrays[1], forms, int(said["printed"]))
+        return ChildDraws(arrays[0], arrays[1], forms, int(said["printed"]))
 
     def copies(self, how: str, chunk: Array, calls: int) -> Array:
         """(2, calls, F, n) releases of two copies of the process (``fork``), or of two threads (``threads``)."""

@@ -6,15 +6,14 @@ and the parts that can go on do.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream_lab.audit.bench import Bench
 from eyestream_lab.audit.bound import Draw, bound, resolution, screen
 from eyestream_lab.audit.carryover import PRICE, carried, previous
-from eyestream_lab.audit.child import Child, Fault
+from eyestream_lab.audit.child import Child, ChildDraws, Fault
 from eyestream_lab.audit.estimate import CONFIDENCE
 from eyestream_lab.audit.inputs import Neighbours, neighbours, shapes
 from eyestream_lab.audit.report import Report
@@ -23,17 +22,55 @@ from eyestream_lab.audit.subject import Subject
 from eyestream_lab.audit.surface import surface, surface_inputs
 from eyestream_lab.audit.timing import LEAST_NS, interleaved, unlike
 
-__all__ = ["FULL", "PARTS", "QUICK", "Plan", "audit"]
+__all__ = ["FULL", "PARTS", "QUICK", "AuditPlan", "Bench", "audit"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 _BATCH_S, _PIPE_VALUES, _KEPT_VALUES = 0.25, 1 << 20, 1 << 23
 _FINALISTS, _LEAST = 3, 40
+_LARGEST = 1e75
+"""Outputs beyond are taken for this, which hides nothing that is looked at and whose square is finite."""
+
+
+class Bench:
+    """The child at work, replaced after a fault; counts what is drawn and notes what is printed."""
+
+    def __init__(self, subject: Subject, report: Report) -> None:
+        self._subject, self._report = subject, report
+        self._child: Child | None = None
+
+    def __enter__(self) -> "Bench":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """End the child; the next draw starts another."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def child(self) -> Child:
+        """The child, started if there is none."""
+        if self._child is None:
+            self._child = Child(self._subject)
+        return self._child
+
+    def draw(self, inputs: Array, order: NDArray[np.int64], child: Child | None = None) -> ChildDraws:
+        """One request, its prints and its non-finite values noted; the latter raise `Fault` then."""
+        drawn = (child or self.child()).draw(inputs, order)
+        self._report.draws += len(order)
+        if drawn.printed:
+            self._report.add("extra-output", "bytes were written beside the answers")
+        if not np.isfinite(drawn.outputs).all():
+            raise Fault("not-finite", "NaN or an infinity came out")
+        return replace(drawn, outputs=np.clip(drawn.outputs, -_LARGEST, _LARGEST))
 
 
 @dataclass(frozen=True)
-class Plan:
+class AuditPlan:
     """How much is tried.
 
     Attributes
@@ -52,17 +89,15 @@ class Plan:
     timing: int
 
 
-FULL = Plan(40.0, 2_000, 60_000, 20_000, 6_000, 40_000, 400)
-QUICK = Plan(6.0, 500, 12_000, 6_000, 2_000, 6_000, 200)
-
-
+FULL = AuditPlan(40.0, 2_000, 60_000, 20_000, 6_000, 40_000, 400)
+QUICK = AuditPlan(6.0, 500, 12_000, 6_000, 2_000, 6_000, 200)
 PARTS = ("time", "noise reuse", "float surface", "epsilon", "state across chunks")
 """What is tried, after the form of what comes out, which every part needs."""
 
 
 def audit(
     subject: Subject,
-    plan: Plan = FULL,
+    plan: AuditPlan = FULL,
     progress: Progress = lambda text: None,
     parts: tuple[str, ...] = PARTS,
 ) -> Report:
@@ -109,7 +144,7 @@ _METHODS = {
 class _Audit:
     """The parts of one audit."""
 
-    def __init__(self, subject: Subject, plan: Plan, report: Report, bench: Bench) -> None:
+    def __init__(self, subject: Subject, plan: AuditPlan, report: Report, bench: Bench) -> None:
         self._subject, self._plan, self._report, self._bench = subject, plan, report, bench
         self._good: dict[str, Array] = {}
         self._pairs: list[Neighbours] = []

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 
-__all__ = ["MarkovClass", "Rows"]
+__all__ = ["MarkovClass", "TransitionRows"]
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ _OUTWARD = 2.0**-45  # relative widening of an enclosure after each step
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TransitionRows:
     """Rows of probabilities inside intervals, one row for each state that the adversary may suppose.
 
     Attributes
@@ -122,16 +122,18 @@ class MarkovClass:
         rows_equal = np.array_equal(self.lowest, self.highest)
         return bool(rows_equal and np.array_equal(self.first_lowest, self.first_highest))
 
-    def forward(self) -> Rows:
+    def forward(self) -> TransitionRows:
         """Rows of the next chunk given this one."""
-        return Rows(self.lowest, self.highest, np.ones(self.states, dtype=bool), 2.0**-50 if self.is_exact else _WIDE)
+        return TransitionRows(
+            self.lowest, self.highest, np.ones(self.states, dtype=bool), 2.0**-50 if self.is_exact else _WIDE
+        )
 
-    def backward(self, length: int) -> list[Rows]:
+    def backward(self, length: int) -> list[TransitionRows]:
         """Rows of chunk t given chunk t + 1, for t = 0 .. length - 2; equal ones are one object."""
         low, high = self.first_lowest, self.first_highest
         if self.steady:
             return [self._reversed(low, high, high, self.states**2)] * (length - 1)
-        result: list[Rows] = []
+        result: list[TransitionRows] = []
         for t in range(length - 1):
             next_low, next_high = self._next(low, high)
             result.append(self._reversed(low, high, next_high, t))
@@ -148,19 +150,19 @@ class MarkovClass:
             return following, following
         return _following(self.lowest, self.highest, low, high)
 
-    def _reversed(self, low: Array, high: Array, following: Array, t: int) -> Rows:
+    def _reversed(self, low: Array, high: Array, following: Array, t: int) -> TransitionRows:
         """Backward rows from bounds of the law before and the upper one of the law after, rounded `t` times."""
         possible = following > 0
         joint_low, joint_high = (low[:, None] * self.lowest).T, (high[:, None] * self.highest).T
         if self.is_exact:
             rows = joint_low / np.where(possible, joint_low.sum(axis=1), 1.0)[:, None]
-            return Rows(rows, rows, possible, 2.0**-51 * (self.states + 2) * (t + 4))
+            return TransitionRows(rows, rows, possible, 2.0**-51 * (self.states + 2) * (t + 4))
         others_high = joint_high.sum(axis=1, keepdims=True) - joint_high
         others_low = joint_low.sum(axis=1, keepdims=True) - joint_low
         with np.errstate(invalid="ignore"):
             rows_low = np.nan_to_num(joint_low / (joint_low + others_high)) * (1 - _OUTWARD)
             rows_high = np.where(joint_high > 0, joint_high / (joint_high + others_low), 0.0) * (1 + _OUTWARD)
-        return Rows(rows_low, np.minimum(rows_high, 1.0), possible, _WIDE)
+        return TransitionRows(rows_low, np.minimum(rows_high, 1.0), possible, _WIDE)
 
 
 def _following(lowest: Array, highest: Array, low: Array, high: Array) -> tuple[Array, Array]:

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream_lab.correlation.chains import MarkovClass, Rows
+from eyestream_lab.correlation.chains import MarkovClass, TransitionRows
 from eyestream_lab.correlation.emissions import Emission
-from eyestream_lab.correlation.steps import Step, interval_step
+from eyestream_lab.correlation.steps import ChainStep, interval_step
 
 __all__ = ["Profile", "profile"]
 
@@ -77,10 +77,10 @@ def profile(process: MarkovClass, emissions: Sequence[Emission]) -> Profile:
     length = len(emissions)
     if not length:
         raise ConfigError("emissions: a session has at least one chunk")
-    made: dict[tuple[int, int], Step] = {}
+    made: dict[tuple[int, int], ChainStep] = {}
     forward_rows, backward_rows = process.forward(), process.backward(length)
 
-    def step(rows: Rows, emission: Emission) -> Step:
+    def step(rows: TransitionRows, emission: Emission) -> ChainStep:
         key = id(rows), id(emission)
         if key not in made:
             made[key] = interval_step(rows, emission)
@@ -105,7 +105,7 @@ def _combine(
     return Profile(np.minimum(total, plain), backward, forward, plain, width)
 
 
-def _recursion(steps: Sequence[Step], states: int) -> tuple[Array, float]:
+def _recursion(steps: Sequence[ChainStep], states: int) -> tuple[Array, float]:
     """Bounds after 0, 1, .. steps from the end of a session, (len(steps) + 1, S, S), and the widest bracket.
 
     Repeated steps converge. A step does not fall when what it is given grows, so where it is given no more than once

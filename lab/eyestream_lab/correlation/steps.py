@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
-from eyestream_lab.correlation.chains import Rows
+from eyestream_lab.correlation.chains import TransitionRows
 from eyestream_lab.correlation.emissions import Emission
 from eyestream_lab.correlation.transport import closure, largest_log_ratio, single_assignment
 
-__all__ = ["Step", "extreme_rows", "interval_step"]
+__all__ = ["ChainStep", "extreme_rows", "interval_step"]
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ _MOST_FREE = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ChainStep:
     """The pairs of rows whose ratio of averages is to be bounded.
 
     Attributes
@@ -85,7 +85,7 @@ class Step:
         return result, width
 
 
-def interval_step(rows: Rows, emission: Emission) -> Step:
+def interval_step(rows: TransitionRows, emission: Emission) -> ChainStep:
     """Step through rows inside intervals into states that are released by `emission`."""
     states = len(rows.lowest)
     if emission.log_ratio.shape != (states, states):
@@ -100,7 +100,7 @@ def interval_step(rows: Rows, emission: Emission) -> Step:
             below.append((lower[:, None, :] + outputs).reshape(-1, states))
             first.append(np.full(len(above[-1]), x))
             second.append(np.full(len(above[-1]), z))
-    return Step(
+    return ChainStep(
         states,
         np.concatenate(above),
         np.concatenate(below),

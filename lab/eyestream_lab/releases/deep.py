@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream_lab.releases.gaze import GazePeople, places
 from eyestream_lab.releases.measures import right
-from eyestream_lab.study.people.deep import Settings, sequence_scores
+from eyestream_lab.study.people.deep import LearningSettings, sequence_scores
 
 __all__ = ["SAMPLES", "recognised_by_samples"]
 
@@ -26,7 +26,7 @@ def recognised_by_samples(
     known: GazePeople,
     unknown: Sequence[GazePeople],
     splits: Sequence[tuple[list[str], list[str]]],
-    settings: type[Settings] = Settings,
+    settings: type[LearningSettings] = LearningSettings,
 ) -> Array:
     """(u, N) share of splits in which a network, learned from `known`, names each person rightly."""
     people, found = sorted(known), []

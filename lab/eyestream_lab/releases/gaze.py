@@ -15,7 +15,7 @@ from eyestream_lab.corpora.kinds import Map
 from eyestream_lab.corpora.saliency import Field
 from eyestream_lab.events.labels import detect
 from eyestream_lab.releases.measures import right
-from eyestream_lab.study.people.gaze_events import Events, events_of
+from eyestream_lab.study.people.gaze_events import EventFigures, events_of
 from eyestream_lab.study.people.rbfn import EventNetworks
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
 Array = NDArray[np.float64]
 GazePeople = Mapping[str, Mapping[str, GazeRecording]]
 """Recordings by person and task; the same people and tasks for everybody."""
-EventsOf = Mapping[tuple[str, str], Events]
+EventsOf = Mapping[tuple[str, str], EventFigures]
 """Events by person and task."""
 
 Maps = Mapping[str, Array]

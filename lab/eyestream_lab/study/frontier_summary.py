@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from eyestream_lab.study.cells import Record
 from eyestream_lab.study.fidelity import Yardstick
 from eyestream_lab.study.measures import mean_of_known
-from eyestream_lab.study.people.inference import Trial, figures
+from eyestream_lab.study.people.inference import AttackTrial, figures
 from eyestream_lab.study.prices import price
 from eyestream_lab.study.ways import RAW_ROWS
 
@@ -65,9 +65,9 @@ def _attacks(group: Sequence[Record]) -> list[Record]:
     return found
 
 
-def _trial(kept: dict[str, Any]) -> Trial:
+def _trial(kept: dict[str, Any]) -> AttackTrial:
     told: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
-    return Trial(**told)
+    return AttackTrial(**told)
 
 
 def _utility(group: Sequence[Record]) -> Record:

@@ -1,10 +1,10 @@
 """What the tests audit: every planted mechanism with the finding it must give, and correct ones, which give none."""
 
-from eyestream_lab.audit.run import Plan
+from eyestream_lab.audit.run import AuditPlan
 from eyestream_lab.audit.subject import Subject, function, mechanism
 from tests.lab.audit.planted import FEATURES, ROWS
 
-SMALL = Plan(seconds=300, screening=200, most=4_000, surface=4_000, reuse=1_500, state=5_000, timing=100)
+SMALL = AuditPlan(seconds=300, screening=200, most=4_000, surface=4_000, reuse=1_500, state=5_000, timing=100)
 """Bounded by draws, so that a busy machine changes nothing but the time it takes."""
 
 SURFACE, EPSILON, REUSE, STATE, TIME = (

@@ -14,10 +14,10 @@ import pytest
 
 from eyestream.errors import ConfigError
 from eyestream_lab.audit.child import Child, Fault
-from eyestream_lab.audit.frames import FrameError, pack, unpack
 from eyestream_lab.audit.report import FINDINGS
 from eyestream_lab.audit.run import PARTS, audit
 from eyestream_lab.audit.subject import Subject, function, mechanism, program
+from eyestream_lab.audit.targets import FrameError, pack, unpack
 from tests.lab.audit.subjects import SMALL, planted_subject
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from eyestream_lab.audit.run import PARTS, Plan, audit
+from eyestream_lab.audit.run import PARTS, AuditPlan, audit
 from tests.lab.audit.subjects import CORRECT, OURS, SMALL, correct_subject
 
 RUNS = 200
@@ -18,7 +18,7 @@ WIDE = replace(FEW, screening=50, most=500, surface=1_000, reuse=500, state=500)
 EACH = (*CORRECT, *OURS)
 
 
-def _plan(name: str) -> Plan:
+def _plan(name: str) -> AuditPlan:
     return WIDE if name in OURS else FEW
 
 

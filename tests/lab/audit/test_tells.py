@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from eyestream_lab.audit import bound, carryover, surface, timing
 from eyestream_lab.audit.inputs import Neighbours, neighbours, shapes
-from eyestream_lab.audit.lattice import spacing, transforms
 from eyestream_lab.audit.reuse import repeated, shared
 from eyestream_lab.audit.subject import Subject, function
+from eyestream_lab.audit.surface import spacing, transforms
 from eyestream_lab.audit.telling import learn
 
 STEP = 2.0**-20

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream_lab.correlation import steps
-from eyestream_lab.correlation.chains import MarkovClass, Rows
+from eyestream_lab.correlation.chains import MarkovClass, TransitionRows
 from eyestream_lab.correlation.emissions import laplace
 from eyestream_lab.correlation.steps import extreme_rows, interval_step
 from eyestream_lab.correlation.transport import closure, largest_log_ratio
@@ -16,7 +16,7 @@ from tests.lab.correlation.small_worlds import own_words, random_chain
 Array = NDArray[np.float64]
 
 
-def world(seed: int, states: int) -> tuple[Rows, Array]:
+def world(seed: int, states: int) -> tuple[TransitionRows, Array]:
     rng = np.random.default_rng(seed)
     centre = random_chain(rng, states)
     width = rng.uniform(0, 0.15, (states, states)) * (rng.random((states, states)) < 0.8)
@@ -55,7 +55,7 @@ def test_the_wider_class_only_loosens(seed, monkeypatch):
 
 def test_the_wider_class_is_the_class_without_upper_bounds(monkeypatch):
     lowest = 0.8 * random_chain(np.random.default_rng(5), 3)
-    rows, beyond = Rows(lowest, np.ones((3, 3)), np.ones(3, dtype=bool), 0.0), world(6, 3)[1]
+    rows, beyond = TransitionRows(lowest, np.ones((3, 3)), np.ones(3, dtype=bool), 0.0), world(6, 3)[1]
     fine, _ = interval_step(rows, own_words(1.0)).apply(beyond)
     monkeypatch.setattr(steps, "_MOST_FREE", 0)
     wide, _ = interval_step(rows, own_words(1.0)).apply(beyond)

@@ -25,9 +25,9 @@ def people(alike: bool) -> dict[str, dict[str, object]]:
 def named(known: GazePeople, unknown: GazePeople) -> NDArray[np.float64]:
     """Share of rightly named of eight, after short learning."""
     from eyestream_lab.releases.deep import recognised_by_samples
-    from eyestream_lab.study.people.deep import Settings
+    from eyestream_lab.study.people.deep import LearningSettings
 
-    class Short(Settings):
+    class Short(LearningSettings):
         steps = 40
 
     return recognised_by_samples(known, [unknown], [(["A"], ["B"])], Short)[0]

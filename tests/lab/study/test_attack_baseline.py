@@ -22,7 +22,7 @@ from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.study.people.attackers import attack
 from eyestream_lab.study.people.galleries import Gallery, recalibrated, recipe
 from eyestream_lab.study.people.inference import figures, trial
-from eyestream_lab.study.people.measure import SHIPPED, Subject, cells, knowing, measure, world_of
+from eyestream_lab.study.people.measure import SHIPPED, AttackTarget, cells, knowing, measure, world_of
 from eyestream_lab.study.population import Population
 from eyestream_lab.testing.noise import SeededNoise
 
@@ -109,7 +109,7 @@ def test_people_too_short_for_a_baseline_in_each_half_are_left_out_and_the_rest_
         for i, rows in enumerate(simulate(load_statistics(), 39, 360.0, 5))
     ]
     people[:9] = [replace(one, t=one.t[:330], features=one.features[:330]) for one in people[:9]]
-    subject = Subject("anchored", "klt", 64, tuple(recipe(calibration).items()), calibration)
+    subject = AttackTarget("anchored", "klt", 64, tuple(recipe(calibration).items()), calibration)
     world = world_of(Population.of(people), [subject])
     for cell in cells([subject], (9.6,), ("exemplar, raw", "matcher", "lda", "spread"), 1, 1):
         if cell.settings["how"] == SHIPPED:

@@ -32,10 +32,10 @@ def gallery(distance, seed):
 
 
 def test_it_finds_people_who_differ_and_guesses_when_they_do_not():
-    from eyestream_lab.study.people.deep import Settings, deep_scores
+    from eyestream_lab.study.people.deep import LearningSettings, deep_scores
     from eyestream_lab.study.people.inference import trial
 
-    class Short(Settings):
+    class Short(LearningSettings):
         steps = 60
 
     areas = []

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from eyestream_lab.study import recovery
-from eyestream_lab.study.dynamics import Dynamics, Gains, filtered, smoothed
+from eyestream_lab.study.recovery import Dynamics, Gains, filtered, smoothed
 from eyestream_lab.study.steil import Scale, published, repaired
 
 

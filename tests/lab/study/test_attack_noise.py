@@ -19,9 +19,8 @@ from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.study.people.attackers import ATTACKERS, USUAL, attack
 from eyestream_lab.study.people.galleries import Gallery, halves_apart, recalibrated, recipe
 from eyestream_lab.study.people.inference import figures, least_rate, trial
-from eyestream_lab.study.people.measure import SHUFFLED, Subject, cells, measure, summarise, world_of
-from eyestream_lab.study.people.page import page
-from eyestream_lab.study.people.run import subjects_of
+from eyestream_lab.study.people.measure import SHUFFLED, AttackTarget, cells, measure, summarise, world_of
+from eyestream_lab.study.people.run import page, subjects_of
 from eyestream_lab.study.population import Population
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 
@@ -234,7 +233,7 @@ def test_halves_share_no_gaze_and_recipes_are_read_off_calibrations():
 @pytest.mark.long
 def test_cells_say_what_was_attacked_and_the_shuffled_control_is_at_chance(people):
     calibration = calibrations.load("everyday-klt-one-32")
-    subject = Subject("everyday-klt-one-32", "klt", 32, tuple(recipe(calibration).items()), calibration)
+    subject = AttackTarget("everyday-klt-one-32", "klt", 32, tuple(recipe(calibration).items()), calibration)
     world = world_of(people, [subject])
     work = cells([subject], [24.0], ["likelihood", "matcher"], 3, 1)
     assert len(work) == 3 + 2 * 2 * 3  # no likelihood of raw rows

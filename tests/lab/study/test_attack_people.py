@@ -3,7 +3,7 @@ import pytest
 
 from eyestream_lab.study import classification, identification, tables
 from eyestream_lab.study.classifiers import ATTACKERS, CLASSIFIERS, RadialBasisNetwork, match_means
-from eyestream_lab.study.people.page import page
+from eyestream_lab.study.people.run import page
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.sources import World, prepare
 from eyestream_lab.study.splits import contiguous_split, halves

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eyestream_lab.study.people.gaze_events import FEATURES, Events, events_of
+from eyestream_lab.study.people.gaze_events import FEATURES, EventFigures, events_of
 from eyestream_lab.study.people.rbfn import CENTRES, EventNetworks, Network, first_minute
 
 
@@ -21,7 +21,7 @@ def gaze(rng: np.random.Generator, size: float, tremor: float, seconds: float = 
     return np.arange(len(x)) / 100, np.array(x), np.array(y)
 
 
-def sessions(people: int, differ: bool, seed: int) -> list[list[Events]]:
+def sessions(people: int, differ: bool, seed: int) -> list[list[EventFigures]]:
     """Two sessions of each."""
     rng = np.random.default_rng(seed)
     own = [(rng.uniform(4, 12), rng.uniform(0.02, 0.1)) if differ else (8.0, 0.05) for _ in range(people)]
@@ -114,7 +114,7 @@ def test_an_exemplar_is_the_first_minute() -> None:
 
 def test_somebody_without_events_is_never_named() -> None:
     people = sessions(3, True, 4)
-    nothing = Events(np.zeros((0, FEATURES)), np.zeros((0, FEATURES)))
+    nothing = EventFigures(np.zeros((0, FEATURES)), np.zeros((0, FEATURES)))
     networks = EventNetworks([[people[0][0]], [nothing], [people[2][0]]], 1)
     assert networks.scores(people[0][1]).argmax() != 1
     assert not networks.scores(nothing).any()

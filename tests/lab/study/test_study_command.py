@@ -28,7 +28,7 @@ def test_quick_study_of_simulated_people_writes_a_page_that_stands_alone(tmp_pat
     main(words)
     page = (out / "report.html").read_text()
     assert not re.search(r'(?:src|href)="(?!data:|#part-)', page)
-    assert page.count("data:image/png;base64,") == len(list((out / "figures").glob("*.png"))) >= 14
+    assert page.count("data:image/png;base64,") == len(list((out / "figures").glob("*.png"))) >= 12
     for title in (
         "Verdict",
         "What was run",

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from eyestream_lab.study.people.galleries import Gallery
 
-__all__ = ["Settings", "deep_scores", "sequence_scores"]
+__all__ = ["LearningSettings", "deep_scores", "sequence_scores"]
 
 Array = NDArray[np.float64]
 Weights = dict[str, Any]
@@ -32,7 +32,7 @@ GROWTH = 28
 EMBEDDED = 64
 
 
-class Settings:
+class LearningSettings:
     """How long it learns; tests learn shorter."""
 
     steps = 300
@@ -42,7 +42,7 @@ class Settings:
     public_releases = 3
 
 
-def deep_scores(gallery: Gallery, seed: int, settings: type[Settings] = Settings) -> Array:
+def deep_scores(gallery: Gallery, seed: int, settings: type[LearningSettings] = LearningSettings) -> Array:
     """(P, P) cosine similarities of unknown and known sessions; `seed` is for weights and windows."""
     known, unknown = ([_rows(gallery, chunks) for chunks in group] for group in (gallery.known, gallery.unknown))
     public = [[_rows(gallery, r) for r in _released_anew(gallery, raw, settings)] for raw in gallery.background]
@@ -54,7 +54,7 @@ def sequence_scores(
     unknown: Sequence[Sequence[Array]],
     public: Sequence[Sequence[Array]],
     seed: int,
-    settings: type[Settings] = Settings,
+    settings: type[LearningSettings] = LearningSettings,
 ) -> list[Array]:
     """Of each group of unknown sessions (m, A): (U, P) cosine similarities with P known people.
 
@@ -91,7 +91,7 @@ def _rows(gallery: Gallery, chunks: NDArray[np.floating]) -> Array:
     return np.concatenate(np.asarray(chunks, np.float64)[:, gallery.active].transpose(0, 2, 1))
 
 
-def _released_anew(gallery: Gallery, raw: Array, settings: type[Settings]) -> list[Array]:
+def _released_anew(gallery: Gallery, raw: Array, settings: type[LearningSettings]) -> list[Array]:
     """What the mechanism makes of a public recording, some times over; the recording where there is no mechanism."""
     if gallery.mechanism is None:
         return [raw]
@@ -169,7 +169,7 @@ def _step(held: tuple[Weights, Weights, Weights], turn: Any, rate: Any, windows:
 _compiled = jax.jit(_step)
 
 
-def _learn(people: Sequence[Sequence[Array]], rng: np.random.Generator, settings: type[Settings]) -> Weights:
+def _learn(people: Sequence[Sequence[Array]], rng: np.random.Generator, settings: type[LearningSettings]) -> Weights:
     """Weights after learning from the sessions of each person."""
     weights: Weights = _start(rng, people[0][0].shape[1], len(people))
     nothing: Weights = jax.tree.map(np.zeros_like, weights)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEATURES", "Events", "events_of"]
+__all__ = ["FEATURES", "EventFigures", "events_of"]
 
 Array = NDArray[np.float64]
 
@@ -24,19 +24,19 @@ _FEWEST_SAMPLES = 4
 _LONGEST_GAP_S = 0.1
 
 
-class Events(NamedTuple):
+class EventFigures(NamedTuple):
     """Of one recording: (events, 51) each, in their order."""
 
     fixations: Array
     saccades: Array
 
 
-def events_of(t: Array, x: Array, y: Array) -> Events:
+def events_of(t: Array, x: Array, y: Array) -> EventFigures:
     """Events of (n,) seconds and degrees; lost samples are NaN. A gap of 0.1 s ends an event."""
     seen = np.isfinite(x) & np.isfinite(y)
     t, x, y = t[seen], x[seen], y[seen]
     if len(t) < _FEWEST_SAMPLES:
-        return Events(np.zeros((0, FEATURES)), np.zeros((0, FEATURES)))
+        return EventFigures(np.zeros((0, FEATURES)), np.zeros((0, FEATURES)))
     step = np.maximum(np.diff(t), 1e-6)
     fast = np.hypot(np.diff(x), np.diff(y)) / step > _THRESHOLD_DEG_PER_S
     kind = np.where(step > _LONGEST_GAP_S, -1, fast)  # of the way from each sample to the next
@@ -46,7 +46,7 @@ def events_of(t: Array, x: Array, y: Array) -> Events:
     long = (own == 1) | (t[last] - t[first] >= _SHORTEST_FIXATION_S)
     kept = (own >= 0) & long & (end - begin >= _FEWEST_SAMPLES)
     chosen = [kept & (own == kind) for kind in (0, 1)]
-    return Events(*(_figures(t, x, y, begin[one], (end - begin)[one]) for one in chosen))
+    return EventFigures(*(_figures(t, x, y, begin[one], (end - begin)[one]) for one in chosen))
 
 
 @dataclass(frozen=True)

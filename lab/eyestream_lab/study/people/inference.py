@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Figures", "Trial", "figures", "least_rate", "trial"]
+__all__ = ["AttackFigures", "AttackTrial", "figures", "least_rate", "trial"]
 
 Array = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ _NORMAL = 1.6449 + 0.8416
 
 
 @dataclass(frozen=True)
-class Trial:
+class AttackTrial:
     """Everybody attributed once: one gallery, or several of different people.
 
     Attributes
@@ -39,7 +39,7 @@ class Trial:
     null_sd: float
 
 
-def trial(galleries: Sequence[tuple[Sequence[str], Array]], seed: int) -> Trial:
+def trial(galleries: Sequence[tuple[Sequence[str], Array]], seed: int) -> AttackTrial:
     """Figures of galleries: names (P,), and scores (P, P) of unknowns (rows) against candidates, the right ones on the
     diagonal.
 
@@ -61,7 +61,7 @@ def trial(galleries: Sequence[tuple[Sequence[str], Array]], seed: int) -> Trial:
         drawn += np.array([_areas(level, rng.permutation(count)).sum() for _ in range(_DRAWS)])
     found = np.concatenate(areas)
     drawn /= len(found)
-    return Trial(
+    return AttackTrial(
         people=tuple(name for names, _ in galleries for name in names),
         firsts=tuple(np.concatenate(firsts).tolist()),
         ranks=tuple(np.concatenate(ranks).tolist()),
@@ -84,7 +84,7 @@ def _areas(level: Array, names: NDArray[np.intp]) -> Array:
 
 
 @dataclass(frozen=True)
-class Figures:
+class AttackFigures:
     """An attacker's success over all trials.
 
     Attributes
@@ -117,7 +117,7 @@ class Figures:
     least_area: float
 
 
-def figures(trials: Sequence[Trial], gallery: int, seed: int = 0) -> Figures:
+def figures(trials: Sequence[AttackTrial], gallery: int, seed: int = 0) -> AttackFigures:
     """Figures over trials; intervals resample people, each with all of its trials (percentile bootstrap)."""
     by_person: dict[str, list[list[float]]] = {}
     for one in trials:
@@ -128,7 +128,7 @@ def figures(trials: Sequence[Trial], gallery: int, seed: int = 0) -> Figures:
     drawn = means[rng.integers(0, len(means), (_DRAWS, len(means)))].mean(axis=1)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     rate, rank, area = means.mean(axis=0)
-    return Figures(
+    return AttackFigures(
         people=len(means),
         trials=len(trials),
         gallery=gallery,

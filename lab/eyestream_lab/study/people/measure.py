@@ -15,7 +15,7 @@ from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream_lab.study.cells import Cell, Record
 from eyestream_lab.study.people.attackers import applies, attack
 from eyestream_lab.study.people.galleries import Gallery, Sight, everybody, gallery, recalibrated, roles, usable
-from eyestream_lab.study.people.inference import Trial, figures, trial
+from eyestream_lab.study.people.inference import AttackTrial, figures, trial
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.sources import World
 
@@ -26,7 +26,7 @@ __all__ = [
     "RAW",
     "SHIPPED",
     "SHUFFLED",
-    "Subject",
+    "AttackTarget",
     "cells",
     "knowing",
     "measure",
@@ -48,7 +48,7 @@ KEY = ("subject", "n", "how", "epsilon", "attacker", "control", "hash")
 
 
 @dataclass(frozen=True)
-class Subject:
+class AttackTarget:
     """A way of releasing.
 
     Attributes
@@ -73,7 +73,7 @@ class Subject:
 
 
 def cells(
-    subjects: Sequence[Subject],
+    subjects: Sequence[AttackTarget],
     epsilons: Sequence[float],
     attackers: Sequence[str],
     splits: int,
@@ -102,7 +102,7 @@ def cells(
 
 
 @dataclass(frozen=True, eq=False)
-class Attacked(World):
+class AttackedWorld(World):
     """The people, and the calibrations that are attacked as they are, by content hash."""
 
     shipped: dict[str, Calibration]
@@ -113,7 +113,7 @@ def _baseline(recipe: Mapping[str, Any], population: Population, n: int) -> int:
     return math.ceil(BASELINE_S * population.rate_hz / n) if recipe.get("anchored") else 0
 
 
-def measure(world: Attacked, **settings: Any) -> list[Record]:
+def measure(world: AttackedWorld, **settings: Any) -> list[Record]:
     """The trial of one cell, and of the same scores with the names of the unknowns shuffled."""
     population, n, split = world.population, int(settings["n"]), int(settings["split"])
     how, attacker = str(settings["how"]), str(settings["attacker"])
@@ -134,7 +134,7 @@ def measure(world: Attacked, **settings: Any) -> list[Record]:
     ]
 
 
-def _gallery(world: Attacked, settings: dict[str, Any], sight: Sight) -> Gallery:
+def _gallery(world: AttackedWorld, settings: dict[str, Any], sight: Sight) -> Gallery:
     population, n, split, how = world.population, int(settings["n"]), int(settings["split"]), settings["how"]
     reverse = bool(split % 2)
     if how == RAW:
@@ -154,9 +154,9 @@ def _known(mechanism: str) -> str:
     return mechanism_elsewhere(mechanism, "--mechanism").name if ":" in mechanism else mechanism
 
 
-def world_of(population: Population, subjects: Sequence[Subject]) -> Attacked:
+def world_of(population: Population, subjects: Sequence[AttackTarget]) -> AttackedWorld:
     """What the cells look at."""
-    return Attacked(population, {}, {s.hash: s.calibration for s in subjects if s.calibration is not None})
+    return AttackedWorld(population, {}, {s.hash: s.calibration for s in subjects if s.calibration is not None})
 
 
 def summarise(records: Sequence[Record]) -> list[Record]:
@@ -167,13 +167,13 @@ def summarise(records: Sequence[Record]) -> list[Record]:
         groups.setdefault(key, []).append(record)
     table = []
     for (subject, n, how, epsilon, attacker, control, digest), group in groups.items():
-        trials = [Trial(**{name: _tuple(r[name]) for name in Trial.__dataclass_fields__}) for r in group]
+        trials = [AttackTrial(**{name: _tuple(r[name]) for name in AttackTrial.__dataclass_fields__}) for r in group]
         row = {"subject": subject, "n": n, "how": how, "epsilon": epsilon, "attacker": attacker, "control": control}
         table.append(row | {"hash": digest} | asdict(figures(trials, int(group[0]["gallery"]))))
     return table
 
 
-def knowing(world: Attacked, subjects: Sequence[Subject]) -> dict[str, int]:
+def knowing(world: AttackedWorld, subjects: Sequence[AttackTarget]) -> dict[str, int]:
     """How many of the people who are released calibrated each file, by its hash."""
     population, known = world.population, dict[str, int]()
     for subject in subjects:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 
-from eyestream_lab.study.people.gaze_events import FEATURES, Events
+from eyestream_lab.study.people.gaze_events import FEATURES, EventFigures
 
 __all__ = ["CENTRES", "EventNetworks", "Network", "first_minute"]
 
@@ -96,14 +96,14 @@ def _clustered(standard: Array, seed: int) -> tuple[Array, Array]:
 class EventNetworks:
     """Both networks, trained on the events of each person's recordings."""
 
-    def __init__(self, people: Sequence[Sequence[Events]], seed: int) -> None:
+    def __init__(self, people: Sequence[Sequence[EventFigures]], seed: int) -> None:
         self._networks = []
         for kind in (0, 1):
             own = [np.concatenate([np.zeros((0, FEATURES)), *(one[kind] for one in events)]) for events in people]
             self._networks.append(Network.trained(own, seed) if any(map(len, own)) else None)
         self._people = len(people)
 
-    def scores(self, recording: Events) -> Array:
+    def scores(self, recording: EventFigures) -> Array:
         """(people,) of one unknown recording; the largest is who it is taken for."""
         scores = np.zeros(self._people)
         for share, network, events in zip(SHARES, self._networks, recording, strict=True):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eyestream.core.calibration import Calibration
 from eyestream.core.calibration.calibration import product
@@ -13,11 +14,120 @@ from eyestream_lab.parts import part_of
 from eyestream_lab.study.cells import Record, compute, how_far
 from eyestream_lab.study.people.attackers import USUAL
 from eyestream_lab.study.people.galleries import recipe, usable
-from eyestream_lab.study.people.measure import KEY, PART, SHIPPED, Subject, cells, knowing, measure, summarise, world_of
-from eyestream_lab.study.people.page import page
+from eyestream_lab.study.people.measure import (
+    HELD_OUT,
+    KEY,
+    PART,
+    RAW,
+    SHIPPED,
+    AttackTarget,
+    cells,
+    knowing,
+    measure,
+    summarise,
+    world_of,
+)
 from eyestream_lab.study.population import Population
 
-__all__ = ["Scope", "attack_people", "subjects_of"]
+__all__ = ["Scope", "attack_people", "page", "subjects_of"]
+
+_HEAD = """# Who is recognised by whom: figures
+
+Written by `eyestream study --attack`; [attacks.md](attacks.md) says what the attackers do. The same figures, with seeds
+and hashes, lie beside this page as JSON.
+
+Corpus: {corpus}.
+Everybody's recording is cut into two halves, with at least 30 s left out between them; each half is released as a
+session of its own. One half is labelled, the other is to be named; which one changes from
+split to split.
+
+- **{held_out}**: a random half of the people calibrates, by the recipe of the shipped file, and the other half is
+  released; then the roles change. Everybody is attributed once a split.
+- **{shipped}**: the shipped file itself (content hash in the table). All people are released. How many of them
+  calibrated it stands beside the figures: the attacker's model knows these very people.
+
+"Right names": share, with the 95 % interval over people (bootstrap). "Area": under the ROC curve of "same person or
+not"; 0.5 is chance. "p": permutation of the names, twice the median over splits. "Found people": the smallest p of all
+attackers, times their number (Bonferroni, for one of several may be lucky), is at most 0.05. "Could show": the smallest
+true rate and area that one split of so many people shows with a chance of 80 % (one-sided 5 %): what lies below may be
+there and not be seen.
+"""
+
+
+def page(summary: Sequence[Record], corpus: str, people: int) -> str:
+    """Tables of all figures: raw rows, then each subject, strongest attacker first."""
+    parts = [_HEAD.format(corpus=corpus, held_out=HELD_OUT, shipped=SHIPPED)]
+    own = [row for row in summary if not row["control"]]
+    parts.append("## The strongest attacker of each\n\n" + _strongest(own))
+    parts.append("## Raw rows\n\n" + _table([row for row in own if row["how"] == RAW], ("n", "attacker")))
+    for subject in dict.fromkeys(row["subject"] for row in own if row["how"] != RAW):
+        rows = [row for row in own if row["subject"] == subject]
+        digest = f" (`{rows[0]['hash']}`)" if rows[0]["hash"] else ""
+        parts.append(f"## {subject}{digest}\n")
+        for how in (HELD_OUT, SHIPPED):
+            there = [row for row in rows if row["how"] == how]
+            if there:
+                parts.append(f"{_sentence(there, subject, how, people)}\n\n" + _table(there, ("epsilon", "attacker")))
+    control = [row for row in summary if row["control"]]
+    if control:
+        area = sum(row["area"] for row in control) / len(control)
+        rate = sum(row["rate"] / row["chance"] for row in control) / len(control)
+        worst = max(control, key=lambda row: abs(row["area"] - 0.5))
+        parts.append(
+            f"## Control\n\nThe same scores of all attackers with the names of the unknowns shuffled: area "
+            f"{area:.3f} on average over {len(control)} rows, right names {rate:.2f} times chance; the row furthest "
+            f"from chance has area {worst['area']:.2f}.\n"
+        )
+    return "\n".join(parts)
+
+
+def _sentence(rows: Sequence[Record], subject: str, how: str, people: int) -> str:
+    """Corpus, people, attacker and interval of the strongest attack, in words."""
+    said = []
+    for epsilon in sorted({row["epsilon"] for row in rows}):
+        group = [row for row in rows if row["epsilon"] == epsilon]
+        best = max(group, key=lambda row: row["area"])
+        least = min(group, key=lambda row: row["p"])
+        corrected = min(1.0, least["p"] * len(group))
+        verdict = "found people" if corrected <= 0.05 else "was not seen to find anybody"
+        said.append(
+            f"at epsilon {epsilon:g} the strongest of {len(group)} attackers, "
+            f"{best['attacker']}, {verdict}: area {_interval(best, 'area')}, right names {_interval(best, 'rate')} "
+            f"(chance {best['chance']:.3f}; smallest p {least['p']:.3f}, of {least['attacker']}, times {len(group)}: "
+            f"{corrected:.2g})"
+        )
+    knew = f" ({rows[0]['calibrated']} of them calibrated it)" if "calibrated" in rows[0] else ""
+    return (
+        f"`{subject}`, {how}, {rows[0]['people']} people of this corpus{knew}, galleries of {rows[0]['gallery']}: "
+        + ("; ".join(said) + ".")
+    )
+
+
+def _strongest(rows: Sequence[Record]) -> str:
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for row in rows:
+        groups.setdefault((row["subject"], row["how"], row["n"], row["epsilon"]), []).append(row)
+    best = [max(group, key=lambda row: row["area"]) for group in groups.values()]
+    text = "The largest of several areas is biased upward; the tables below have all of them.\n\n"
+    return text + _table(best, ("subject", "how", "n", "epsilon", "attacker"))
+
+
+def _table(rows: Sequence[Record], keys: tuple[str, ...]) -> str:
+    heads = {"subject": "released by", "how": "calibration", "n": "rows a chunk", "epsilon": "epsilon of a chunk"}
+    names = [*(heads.get(key, key) for key in keys), "right names", "chance", "mean rank", "of", "area", "p"]
+    names += ["could show: rate, area", "splits"]
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    for row in sorted(rows, key=lambda row: (row["subject"], row["how"], row["n"], row["epsilon"], -row["area"])):
+        own = [f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys]
+        own += [_interval(row, "rate"), f"{row['chance']:.3f}", f"{row['mean_rank']:.1f}", str(row["gallery"])]
+        own += [_interval(row, "area"), f"{row['p']:.3f}"]
+        own += [f"{row['least_rate']:.2f}, {row['least_area']:.2f}", str(row["trials"])]
+        lines.append("| " + " | ".join(own) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _interval(row: Record, name: str) -> str:
+    return f"{row[name]:.2f} [{row[name + '_low']:.2f}, {row[name + '_high']:.2f}]"
 
 
 @dataclass(frozen=True)
@@ -40,7 +150,7 @@ class Scope:
 
 def subjects_of(
     shipped: Sequence[tuple[str, Calibration]], mechanism: str | None, place: str | None, chunks: Sequence[int]
-) -> list[Subject]:
+) -> list[AttackTarget]:
     """What is attacked: calibrations by name, or a mechanism as `eyestream study` calibrates it.
 
     Parameters
@@ -55,7 +165,7 @@ def subjects_of(
         Rows a chunk, where there are only recipes.
     """
     chosen = [
-        Subject(name, c.mechanism, c.n, tuple(recipe(c).items()), c)
+        AttackTarget(name, c.mechanism, c.n, tuple(recipe(c).items()), c)
         for name, c in shipped
         if mechanism in (None, c.mechanism)
     ]
@@ -65,13 +175,13 @@ def subjects_of(
         tuple(form.calibration.items()) for form in part_of(mechanism).forms if form.attacked and not form.best
     } or {()}
     named = {f"{mechanism}" + "".join(f" {key} {value:g}" for key, value in own): own for own in sorted(recipes)}
-    return [Subject(f"{name}-{n}", place or mechanism, n, own) for n in chunks for name, own in named.items()]
+    return [AttackTarget(f"{name}-{n}", place or mechanism, n, own) for n in chunks for name, own in named.items()]
 
 
 def attack_people(
     recordings: Sequence[Recording],
     out: Path,
-    subjects: Sequence[Subject],
+    subjects: Sequence[AttackTarget],
     scope: Scope,
     *,
     corpus: str,
