@@ -232,7 +232,7 @@ def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -
 
 
 def _level_line(left: LevelLeft, chunk_s: float) -> tuple[str, str]:
-    """Of a level; the first is the present one, and each begins where the one above it ends."""
+    """Name and words of a level; the first is the present one, and each begins where the one above it ends."""
     lasting = f"{plural(left.chunks)}, {duration(left.chunks * chunk_s)}"
     return f"level {left.level}", f"epsilon {decimal(left.charge.epsilon)} a chunk: {lasting}"
 

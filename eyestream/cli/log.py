@@ -56,7 +56,7 @@ class _ForJournal(logging.Formatter):
         self._own = own
 
     def format(self, record: logging.LogRecord) -> str:
-        """As the other formatter does it, after the priority."""
+        """The line of the other formatter, after its priority."""
         priority = next(number for level, number in _PRIORITIES if record.levelno >= level)
         return f"<{priority}>{self._own.format(record)}"
 

@@ -64,7 +64,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} ({self.prog} --help says more)\n")
 
     def _options(self) -> Iterator[argparse.Action]:
-        """Of this command and of those below it."""
+        """Options of this command and of those below it."""
         for action in self._actions:
             yield action
             if isinstance(action, argparse._SubParsersAction):

@@ -15,10 +15,10 @@ from eyestream.wire.messages import Budget, Meta
 __all__ = ["MOST_FEATURES", "MOST_FRAME_BYTES", "State", "chunk_frame", "described", "state_frame"]
 
 MOST_FEATURES = 1024
-"""Of a stream that is shown: each is a button and a picture."""
+"""Features of a stream that are shown at most: each is a button and a picture."""
 
 MOST_FRAME_BYTES = 2 * 1024 * 1024
-"""Of one frame; a chunk of 52 features and 64 rows has 30,000."""
+"""Bytes of one frame at most; a chunk of 52 features and 64 rows has 30,000."""
 
 LAST_MOMENT = 253_402_300_799
 """The last second of the year 9999, in seconds since 1970: the calendar of a browser has few more."""

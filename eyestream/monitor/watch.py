@@ -21,10 +21,10 @@ from eyestream.wire.messages import Meta, Status
 __all__ = ["Watch"]
 
 KEPT_CHUNKS = 20
-"""Of each stream, for a page that opens later."""
+"""Frames kept of each stream, for a page that opens later."""
 
 MOST_STREAMS = 32
-"""Followed at once; each is a connection to the broker."""
+"""Streams that are followed at once; each is a connection to the broker."""
 
 LOOK_SECONDS = 0.5
 TICK_SECONDS = 0.5

@@ -29,7 +29,7 @@ def root_of(path: Path) -> Path | None:
 
 
 def deployment_findings(root: Path, settings: Settings, version: str, now: datetime.datetime) -> list[Finding]:
-    """Of the deployment at `root`; what this user may not see is not looked at: root may see all of it.
+    """Findings about the deployment at `root`. What this user may not see is left out; root may see all of it.
 
     Raises
     ------

@@ -59,7 +59,7 @@ NO_PORTS: Ports = MappingProxyType({})
 
 
 def ports_of(root: Path) -> Ports:
-    """Of the deployment at `root`. Raises ConfigError when its list or its authority cannot be read."""
+    """Ports of the deployment at `root`. Raises ConfigError when its list or its authority cannot be read."""
     manifest = read_manifest(root)
     found = {} if manifest is None else manifest.outside
     return {side: Port(host, Endpoint(_LOOPBACK, port, tls=_trusting(root))) for side, (host, port) in found.items()}

@@ -16,8 +16,8 @@ from eyestream.streams import StreamSpec
 __all__ = ["ChosenTables", "at_broker", "of_mechanism", "reach_of_features"]
 
 _REACH_S = 31.5
-"""Of a row of the 52 features: its window of 30 s, and the memory of the corpus' front end, 1.47 s (smi-glasses). Of
-another tracker `eyestream check` and `guarantee` know it."""
+"""Seconds of gaze that a row of the 52 features depends on: its window of 30 s, and 1.47 s, the memory of the corpus'
+front end (smi-glasses). For another tracker `eyestream check` and `guarantee` know it."""
 
 _NO_CLASS = "# without `correlation`: a class of processes says nothing of a session's baseline\n"
 
@@ -99,7 +99,7 @@ class ChosenTables:
         return re.sub(r"(?m)^# (correlation = )", r"\1", without_baseline(text), count=1)
 
     def for_purpose(self, text: str, purpose: str) -> str:
-        """As `into`, with the purpose and its price in the place of calibration and epsilon."""
+        """The text of `into`, with the purpose and its price in the place of calibration and epsilon."""
         text = self.into(text)
         named = f'purpose = "{purpose}"'
         priced = f"epsilon_per_minute = {PURPOSES[purpose].epsilon_per_minute:g}"

@@ -75,7 +75,7 @@ _decoder = msgspec.msgpack.Decoder(_Raw)
 
 @cache
 def rows_hash(names: tuple[str, ...], units: tuple[str, ...], rate_hz: float) -> str:
-    """Of what rows are: 32 hexadecimal digits, the beginning of a SHA-256.
+    """Hash of what rows are: 32 hexadecimal digits, the beginning of a SHA-256.
 
     It is that of a text in UTF-8: a line for each name, an empty line, a line for each unit (none where the tracker
     does not tell units), an empty line, and the rate as C's ``%.3g`` writes it, for a rate that

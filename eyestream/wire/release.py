@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 MAX_SECONDS = 1e15
-"""Of a chunk's length and of its place in a session: thirty million years. Readers multiply and round it safely."""
+"""Longest chunk, and latest place in a session: thirty million years. Readers multiply and round it safely."""
 
 CLAIM = "claim"
 """Name of the user property of MQTT 5 that a chunk may carry: the hash of the words under which it was released."""

@@ -51,10 +51,10 @@ RETAINED: frozenset[str] = frozenset({"meta", "status", "budget", OWNER_LEAF})
 """Leaves whose last message the broker keeps. The others are never retained, and a retained `raw` is refused."""
 
 QOS = 1
-"""Of what a sidecar publishes and of what applications subscribe to."""
+"""QoS of what a sidecar publishes and of what applications subscribe to."""
 
 RAW_QOS = 0
-"""Of a sidecar's subscriptions to trackers: at QoS 1 mosquitto 2.0 counts drops as under way, and falls silent."""
+"""QoS of a sidecar's subscriptions to trackers: at QoS 1 mosquitto 2.0 counts drops as under way, and falls silent."""
 
 _LEAVES: frozenset[str] = frozenset(get_args(Leaf))
 _ROOT = f"eyestream/v{VERSION}"

@@ -142,7 +142,7 @@ def places(outside: Collection[str]) -> tuple[Item, ...]:
 
 
 def sysusers_text() -> str:
-    """Of sysusers.d(5)."""
+    """Users and groups, for sysusers.d(5)."""
     return f"""\
 # Users and groups of eyestream, for systemd-sysusers. Written by `eyestream deploy`.
 u {SIDECAR} - "eyestream sidecar" /var/lib/eyestream -
@@ -157,7 +157,7 @@ m {SIDECAR} {APPLICATION}
 
 
 def tmpfiles_text(all_places: tuple[Item, ...]) -> str:
-    """Of tmpfiles.d(5): whatever was changed by hand is as it should be after the next boot."""
+    """Owners and rights, for tmpfiles.d(5): what was changed by hand is right again after the next boot."""
     lines = [
         "# Owners and rights of what eyestream keeps. Written by `eyestream deploy`.",
         "# /run is not here: the units make the directories of the sockets at every start.",
@@ -263,7 +263,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def manifest_of(version: str, program: str, outside: Outside, files: Mapping[str, bytes]) -> Manifest:
-    """Of a deployment that is written now; `files` are those of this version, by path."""
+    """The manifest of a deployment that is written now; `files` are those of this version, by path."""
     (host, port), (tracker_host, tracker_port) = (outside.get(side, (None, None)) for side in ("private", "raw"))
     written = {path: digest(data) for path, data in files.items()}
     return Manifest(version, program, host, port, written, tracker_host, tracker_port)
@@ -275,12 +275,16 @@ def at(root: Path, path: str) -> Path:
 
 
 def digest(data: bytes) -> str:
-    """Of a file's bytes."""
+    """SHA-256 of a file's bytes.
+
+    >>> digest(b"")[:8]
+    'e3b0c442'
+    """
     return hashlib.sha256(data).hexdigest()
 
 
 def read_manifest(root: Path) -> Manifest | None:
-    """Of the deployment at `root`; None where there is none. Raises ConfigError for one that cannot be read."""
+    """The manifest of the deployment at `root`; None where there is none. Raises ConfigError for a damaged one."""
     path = at(root, MANIFEST)
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)

@@ -63,7 +63,7 @@ def booked(
 
 
 def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
-    """Of the person's device in the ledger."""
+    """Ceilings of the person's device in the ledger."""
     ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), charge_of(mechanism)
     if options.lifetime_mode != "fade":
         return ceilings

@@ -2,7 +2,8 @@
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from eyestream.cli.options import RECORDING, add_profile, positive
 from eyestream.cli.progress import Progress, load_all
 from eyestream.core.calibration import Calibration
 from eyestream.core.charge import LEVELS
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 from eyestream.gaze.profile import Profile
@@ -24,8 +27,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.streams import GAZE
 from eyestream_lab.cli import privatize_corpus
 from eyestream_lab.cli.booking import booked
-from eyestream_lab.cli.options import add_own_options, add_workers, check_targets
-from eyestream_lab.cli.privatize_batch import batch, builder
+from eyestream_lab.cli.options import add_own_options, add_workers, check_targets, own_options
 from eyestream_lab.cli.privatize_words import after, before, line
 from eyestream_lab.cli.schedule import add_schedule, check_schedule, kept_low
 from eyestream_lab.cli.worth import add_worth, first_row
@@ -127,7 +129,7 @@ def main(options: argparse.Namespace) -> None:
         print(said)
     first = first_row(options, calibration, loaded)
     if options.cluster is not None or options.jobs is not None:
-        batch(options, calibration, loaded, targets, first)
+        _release_with_workers(options, calibration, loaded, targets, first)
         return
     with _releases(options, calibration, loaded, first) as releases:
         if replaced := sum(target.exists() for target in targets):
@@ -205,7 +207,7 @@ def _releases(
         return
     if options.ledger is not None and options.participants is not None:
         raise ConfigError("--ledger books one person's device: it is not for --participants")
-    mechanism, correlated = kept_low(options, calibration, loaded, builder(options, calibration))
+    mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
     with booked(options, calibration, loaded, mechanism, first) as booking:
         people = _people(options)
         made = privatize(loaded, calibration, mechanism, booking, every=options.every, first_row=first, people=people)
@@ -226,3 +228,47 @@ def _write(released: Released, target: Path, *, booked: bool) -> None:
 def _under_class(released: Released, correlated: Correlated | None) -> Released:
     """With what the whole recording tells of one chunk in its guarantee."""
     return replace(released, guarantee=replace(released.guarantee, correlated=correlated))
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """Options of the mechanism."""
+    return own_options(options) | {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
+
+
+def _builder(options: argparse.Namespace, calibration: Calibration) -> Callable[[float], Mechanism]:
+    """The mechanism of an epsilon."""
+    return functools.partial(build, calibration, **_given(options))
+
+
+def _release_with_workers(
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path], first: int
+) -> None:
+    """Release them on processes or on a cluster."""
+    from eyestream_lab.recordings.batch import BatchSettings, privatize_batch  # noqa: PLC0415  for who asks for workers
+
+    mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
+    counted = Progress("privatize", len(loaded), "recordings")
+    with booked(options, calibration, loaded, mechanism, first) as booking:
+        claims = privatize_batch(
+            loaded,
+            targets,
+            BatchSettings(
+                calibration,
+                mechanism.epsilon,
+                _given(options),
+                place=options.mechanism,
+                every=options.every,
+                first_row=first,
+                levels=1 if booking is None else booking.levels,
+                correlated=correlated,
+            ),
+            booking,
+            cluster=options.cluster,
+            jobs=options.jobs or 1,
+            progress=counted,
+        )
+    counted.clear()
+    for target, claim in zip(targets, claims, strict=True):
+        print(f"{target}: {plural(claim['chunks'])}" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
+    for said in after(loaded, claim_beside(targets[0])):
+        print(said)

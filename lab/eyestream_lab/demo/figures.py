@@ -25,7 +25,7 @@ class Figures:
     """What happened so far. The raw side is known only because the demo has the tracker in its own process."""
 
     calibration: Calibration
-    """Of the released mechanism."""
+    """The calibration of the released mechanism."""
     rival: Mechanism
     """Compared with the released mechanism. It sees the raw rows too; what it gives never leaves this process."""
     rows_total: int = 0
@@ -45,7 +45,7 @@ class Figures:
     rival_mean: NDArray[np.float64] | None = None
     """(F,) mean of what the rival would have published of it."""
     traces: list[tuple[int, NDArray[np.float64], NDArray[np.float64]]] = field(default_factory=list)
-    """Of each chunk that came its index, and (5, n) of the shown features: as the mechanism got them, and private."""
+    """Each chunk that came: its index, and (5, n) of the shown features: as the mechanism got them, and private."""
     _raw: dict[int, NDArray[np.float64]] = field(default_factory=dict)
     _complete_at: dict[int, float] = field(default_factory=dict)
 

@@ -25,7 +25,7 @@ from eyestream_lab.recordings.gaze import front_end_of
 __all__ = ["EPSILON", "GazeShown", "demo_gaze"]
 
 EPSILON = 10.0 / 3.0
-"""Of a slot of 1 s: 10 in any 2 s of a recording."""
+"""Epsilon of a slot of 1 s: 10 in any 2 s of a recording."""
 
 _PICTURES_A_SECOND = 10.0
 _HEIGHT = 13

@@ -98,7 +98,7 @@ class WatchedNoise(SecureNoise):
         self._drawn = drawn
 
     def draw(self, law: Law) -> NDArray[np.int64]:
-        """As it is."""
+        """Draw, and tell."""
         values = super().draw(law)
         self._drawn()
         return values
