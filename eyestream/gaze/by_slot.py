@@ -13,8 +13,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.entry import Rows
-from eyestream.gaze.samples import Samples
+from eyestream.gaze.samples import Rows, Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 
 __all__ = ["BySlot"]

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from eyestream.gaze.features import NAMES, STEP_S, UNITS, WINDOW_S
+from eyestream.gaze.samples import Rows
 from eyestream.streams import FrontEndMark
 
 if TYPE_CHECKING:
@@ -18,18 +16,7 @@ if TYPE_CHECKING:
     from eyestream.gaze.samples import Samples
     from eyestream.gaze.timeline import TimeCounters
 
-__all__ = ["FEATURES_52", "SHIPPED", "USUAL", "FrontEndEntry", "RowMaker", "Rows"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """m rows: `t` (m,) the ends of their windows in seconds of the tracker's clock, `values` (m, F) or NaN."""
-
-    t: NDArray[np.float64]
-    values: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.t)
+__all__ = ["FEATURES_52", "SHIPPED", "USUAL", "FrontEndEntry", "RowMaker"]
 
 
 class RowMaker(Protocol):

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.gaze.detector import Detector
-from eyestream.gaze.entry import Rows
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.profile import Profile, ticks
 from eyestream.gaze.profile_text import front_end_hash
-from eyestream.gaze.samples import Samples
+from eyestream.gaze.samples import Rows, Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 from eyestream.gaze.window import STEP, WINDOW, Window
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from eyestream.errors import ConfigError
 from eyestream.gaze.features import FEATURES, STEP_S, WINDOW_S
-from eyestream.gaze.profile import Profile
-from eyestream.gaze.tables import Table
+from eyestream.gaze.profile import Profile, Table
 from eyestream.problems import Problems
 from eyestream.streams import FrontEndMark
 from eyestream.strict import read

@@ -1,11 +1,22 @@
-"""Gaze samples as arrays: what a source hands over after units and geometry are settled."""
+"""Gaze samples as arrays, after units and geometry are settled, and the rows that a front end makes of them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Samples"]
+__all__ = ["Rows", "Samples"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """m rows: `t` (m,) the ends of their windows in seconds of the tracker's clock, `values` (m, F) or NaN."""
+
+    t: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.t)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

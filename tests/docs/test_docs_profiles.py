@@ -4,8 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from eyestream.gaze.profile import Profile
-from eyestream.gaze.tables import Camera, Columns, Detection, Table
+from eyestream.gaze.profile import Camera, Columns, Detection, Profile, Table
 from eyestream.rim.files.profiles import SHIPPED
 
 PAGE = (Path(__file__).parents[2] / "docs/profiles.md").read_text(encoding="utf-8")

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eyestream.gaze.features import STEP_S, WINDOW_S
-from eyestream.gaze.profile import Profile
-from eyestream.gaze.tables import Algorithm, Columns, Detection
+from eyestream.gaze.profile import Algorithm, Columns, Detection, Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, GazeSource

@@ -8,10 +8,9 @@ import numpy as np
 
 import eyestream
 from eyestream.gaze.intake import take_in
-from eyestream.gaze.profile import Profile
+from eyestream.gaze.profile import Columns, Detection, Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.tables import Columns, Detection
 from eyestream_lab.simulation.gaze import GazePerson, Labels, gaze_of
 
 PEOPLE = tuple(f"P{i:02d}" for i in range(33) if i not in (10, 16, 24))

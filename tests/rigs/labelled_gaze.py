@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.gaze.events import Saccade
-from eyestream.gaze.profile import TICKS_PER_S, Profile
+from eyestream.gaze.profile import TICKS_PER_S, Algorithm, Columns, Profile
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.tables import Algorithm, Columns
 from eyestream_lab.events.labels import detect
 
 __all__ = ["BLINKS", "Eye", "Spans", "Tally", "recording", "saccades", "tally"]

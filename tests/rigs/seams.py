@@ -156,7 +156,7 @@ SEAMS: dict[str, Seam] = {
         "eyestream.wire.rtp:RtpClock", "report", "self, source, seconds, count, arrived_s", ("_paired",)
     ),
     "Waiting.put": Seam(
-        "eyestream.gaze.waiting:Waiting", "put", "self, samples", ("_samples", "_tick", "_place", "_order", "_places")
+        "eyestream.gaze.live:Waiting", "put", "self, samples", ("_samples", "_tick", "_place", "_order", "_places")
     ),
     # Rows to chunks
     "Device.__init__": Seam(

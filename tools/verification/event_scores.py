@@ -15,9 +15,8 @@ from typing import get_args
 import numpy as np
 
 from eyestream.gaze.events import Saccade
-from eyestream.gaze.profile import TICKS_PER_S, Profile
+from eyestream.gaze.profile import TICKS_PER_S, Algorithm, Profile
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.tables import Algorithm
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.events.labels import detect

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.errors import RecordingError
-from eyestream.gaze.entry import USUAL, FrontEndEntry, Rows
+from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.gaze.profile import Profile
+from eyestream.gaze.samples import Rows
 from eyestream.rim.files import recordings
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.recordings import Recording

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from eyestream.gaze.entry import USUAL, FrontEndEntry, Rows
+from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.samples import Samples
+from eyestream.gaze.samples import Rows, Samples
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.sources.recording import Options
 from eyestream.rim.sources.source import Deliver

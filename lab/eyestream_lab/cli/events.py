@@ -12,8 +12,7 @@ import numpy as np
 from eyestream.cli.options import add_profile
 from eyestream.errors import ConfigError
 from eyestream.gaze.doubt import GAZE_DOUBTS
-from eyestream.gaze.profile import Profile
-from eyestream.gaze.tables import NEWEST, Algorithm
+from eyestream.gaze.profile import NEWEST, Algorithm, Profile
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.cli.options import check_targets

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.gaze.profile import NEWEST
 from eyestream.gaze.profile_text import parse_profile
-from eyestream.gaze.tables import NEWEST
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.profiles import SHIPPED, load_profile
 from eyestream.rim.files.recordings import check_file

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from eyestream.gaze.detector import Detector
 from eyestream.gaze.events import Blink, Event, Fixation, Saccade
-from eyestream.gaze.profile import Profile
+from eyestream.gaze.profile import NEWEST, Algorithm, Profile
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.tables import NEWEST, Algorithm
 from eyestream.gaze.timeline import Timeline
 
 __all__ = ["count", "detect", "label"]

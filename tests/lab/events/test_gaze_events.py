@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from eyestream.gaze.events import Blink, Event, Fixation, Saccade
+from eyestream.gaze.profile import Algorithm
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.tables import Algorithm
 from eyestream_lab.events.labels import detect
 from tests.rigs.gaze_people import profile
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eyestream.gaze.tables import Algorithm
+from eyestream.gaze.profile import Algorithm
 from eyestream_lab.events.labels import detect
 from eyestream_lab.events.scoring import Agreement, Score, event_agreement, sample_agreement
 from tests.rigs.gaze_people import gaze, profile

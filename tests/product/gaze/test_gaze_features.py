@@ -10,7 +10,7 @@ from eyestream.gaze.features import FEATURES, NAMES, UNITS, WindowEvents, row
 from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.words import LETTERS, Wordbooks, letter_of
+from eyestream.gaze.window import LETTERS, Wordbooks, letter_of
 from tests.product.gaze.gaze_reference import words as all_words
 from tests.rigs.gaze_people import gaze, profile
 

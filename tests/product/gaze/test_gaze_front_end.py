@@ -12,11 +12,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from eyestream.errors import ConfigError
-from eyestream.gaze.entry import Rows
 from eyestream.gaze.events import Blink, Event
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd
-from eyestream.gaze.samples import Samples
+from eyestream.gaze.samples import Rows, Samples
 from tests.rigs.gaze_people import gaze, profile
 
 MADE = profile(60.0)

@@ -5,12 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from eyestream.gaze.geometry import image_to_degrees, vector_to_degrees
-from eyestream.gaze.intake import take_in
-from eyestream.gaze.profile import Profile
+from eyestream.gaze.intake import image_to_degrees, take_in, vector_to_degrees
+from eyestream.gaze.profile import Camera, Columns, Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.tables import Camera, Columns
 from tests.rigs.gaze_people import shipped
 
 BAD = (np.nan, np.inf, -np.inf, 1e308, -1e308)

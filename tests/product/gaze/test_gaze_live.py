@@ -5,10 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.gaze.clock_map import PERIOD_S
-from eyestream.gaze.entry import Rows
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, SILENCE_S, LiveFrontEnd, LiveRows
-from eyestream.gaze.samples import Samples
+from eyestream.gaze.samples import Rows, Samples
 from tests.rigs.gaze_people import gaze, profile
 
 RATE_HZ = 250.0

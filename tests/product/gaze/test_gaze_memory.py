@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eyestream.gaze.intake import take_in
-from eyestream.gaze.tables import Algorithm
+from eyestream.gaze.profile import Algorithm
 from tests.rigs.gaze_memory import Trace, border, degrees, glimpses, hunt, lived, reports, trace
 from tests.rigs.gaze_people import shipped
 from tests.rigs.gaze_streams import Event, Sent, more_data, ordinary, shorter_way

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyestream.gaze.entry import Rows
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.samples import Samples
+from eyestream.gaze.samples import Rows, Samples
 from tests.product.gaze import gaze_reference as reference
 from tests.rigs.gaze_people import PEOPLE, gaze, person, profile
 

@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.gaze.features import STEP_S
+from eyestream.gaze.live import Waiting
 from eyestream.gaze.profile import TICKS_PER_S
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.waiting import Waiting
 from tests.rigs.gaze_people import profile
 
 Array = NDArray[np.float64]
