@@ -1,5 +1,4 @@
-"""The guarantee of a mechanism in its deployment: the facts (`eyestream.claims`), and a renderer for each
-reader.
+"""The guarantee of a mechanism in its deployment: the facts, and a renderer for each reader.
 
 Every figure is kept apart: chunk, gaze event, second of gaze, window, session, day, lifetime, and what is not
 protected. What a deployment counts is counted as the ledger counts it: losses rounded up, ceilings rounded down.
@@ -8,7 +7,7 @@ protected. What a deployment counts is counted as the ledger counts it: losses r
 from dataclasses import replace
 from fractions import Fraction
 
-from eyestream.claims import machine, words
+from eyestream.claims import words
 from eyestream.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts, TrustModel
 from eyestream.core.calibration import Calibration
 from eyestream.core.calibration.calibration import product
@@ -45,7 +44,9 @@ class Guarantee(Facts):
 
     def claim(self) -> dict[str, object]:
         """For machines: plain values that JSON knows."""
-        return machine.claim(self)
+        from eyestream.claims.machine import claim  # noqa: PLC0415  a sidecar tells applications in words
+
+        return claim(self)
 
 
 def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:

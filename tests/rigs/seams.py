@@ -50,7 +50,7 @@ class Seam:
 
 _ACCOUNT = "eyestream.core.accountant:Account"
 _WEARERS = "eyestream.core.wearers:Wearers"
-_TRANSFORM = "eyestream.core.additive.transforms"
+_TRANSFORM = "eyestream.core.additive.signals"
 _ORDER = "eyestream.core.release.order:ReleaseOrder"
 _STREAM = "eyestream.core.release.stream"
 _LEDGER = "eyestream.rim.ledger.ledger:Ledger"
@@ -82,8 +82,8 @@ SEAMS: dict[str, Seam] = {
     "noisy integers": Seam("eyestream.core.additive.core:AdditiveStep", "noisy", "self, admitted, noise"),
     "mechanism releases": Seam("eyestream.core.mechanism:Mechanism", "release_turn", "self, chunk, turn, state"),
     "chunks of a baseline": Seam("eyestream.core.mechanism:Mechanism", "baseline_chunks"),
-    "law of LPA": Seam("eyestream.core.mechanisms.lpa.mechanism", "law_of", "frame, sensitivity, count, largest"),
-    "law of Fourier": Seam("eyestream.core.additive.fourier", "law_of", "frame, sensitivity, count, largest"),
+    "law of LPA": Seam("eyestream.core.mechanisms.lpa", "law_of", "frame, sensitivity, count, largest"),
+    "law of Fourier": Seam("eyestream.core.mechanisms.fourier", "law_of", "frame, sensitivity, count, largest"),
     "difference": Seam(_TRANSFORM, "difference", "signals"),
     "integrate": Seam(_TRANSFORM, "integrate", "differences"),
     "difference residual": Seam(f"{_TRANSFORM}:DifferenceFourierTransform", "residual", "self, chunk", ("_centre",)),
@@ -112,7 +112,7 @@ SEAMS: dict[str, Seam] = {
     # What is said and asked of a mechanism
     "options checked": Seam("eyestream.core.mechanisms.entry:Entry", "checked", "self, options"),
     "words of KLT": Seam("eyestream.core.mechanisms.klt:KLT", "protection"),
-    "words of CFPA": Seam("eyestream.core.mechanisms.cfpa:CFPA", "protection"),
+    "words of CFPA": Seam("eyestream.core.mechanisms.fourier:CFPA", "protection"),
     "words on odds": Seam("eyestream.claims.words", "_odds", "made"),
     # The budget
     "charge units": Seam("eyestream.core.charge", "charge_units", "value, units", ("_written",)),

@@ -1,52 +1,10 @@
 """A published class of processes, and what a session tells about one chunk for a real mechanism: epsilon' as claimed.
 
-Class. About a level of the person's own, which the adversary may know, chunks follow a stationary Gaussian
-autoregressive process of order one: x_{t+1} - m = a (x_t - m) + w_t with one |a| <= a_max for all values of the chunk,
-w_t independent of the past and of any covariance. a_max = exp(-seconds / tau), seconds from one chunk to the next and
-tau the time constant of the class. Such a process run backward is the same process. For mechanisms that add noise, x
-is the whole chunk, and the two contents that are compared lie in the calibration's ball. For `klt`, x are the scores of
-the chunk, with a time constant of their own, and each uncorrelated one lies within `range_sd` standard deviations of
-the level. Rows are complete: a rule for missing values could move two chunks apart.
-
-Mechanisms that add noise (LPA, CFPA, DCFPA), whatever k and n and however many features. Run two sessions from x and x'
-with the same w. Their chunks s later differ by a^s (x - x') exactly, in every row. Clamping moves no two values apart,
-and so no two chunks in the Euclidean norm; the projection onto a Euclidean ball moves no two points apart, that onto a
-taxicab ball by scaling at most to twice their distance. (It does: (1, 0) and (1, 0.5) become (1, 0) and (2/3, 1/3).)
-The loss of Laplace noise grows in proportion to the distance, by Cauchy-Schwarz as in the proof of epsilon, and
-snapping to the grid adds at most one step a coordinate. So the chunk s away loses at most
-
-    mean over features of min(m, c a^s) epsilon + g,   m = 1, c = 1 for CFPA, 2 for LPA, g = rates, deviations.
-
-DCFPA's ball is one of differences D x, the first row and each row less the one before. Clamping works on rows, and
-makes a jagged difference of a smooth one where every second row lies beyond the range. Let v = x - x', |D v| <= 2 r,
-and let both contents lie in the range too, of width b: |v_i| <= b. The clamped difference is a^s t_i v_i with some t_i
-in [0, 1]. Two neighbours of one sign then differ by a^s max(|v_i|, |v_i-1|) at most, two of opposite signs by
-a^s |v_i - v_i-1|. With max(p, q)^2 = (p^2 + q^2) / 2 + |p - q| |p + q| / 2 and Cauchy-Schwarz the squares add up to at
-most a^2s (|v|^2 + |v| |D v| + |D v|^2), and |v| <= |D v| / s_min, s_min = 2 sin(pi / (4n + 2)) the smallest singular
-value of D; they also add up to at most a^2s (n b^2 + |D v|^2). So c^2 = 1 + min(1/s_min^2 + 1/s_min, n (b / 2r)^2),
-for each feature by itself: each has the same share of epsilon, and loses no more than that. With k = 1 what is released
-is the last row: differences add up to it. Less its centre and times the projection's factor it lies between lo and hi,
-less the centre. So no two chunks lose more than m = b / (2r sqrt(n)) of the share, at the chunk itself too.
-
-Then the likelihoods of all outputs differ by no more than e to the sum of it, for every w and hence on average.
-
-`klt`. However close two chunks are, a border of the quantiser may lie between them, so coupling alone costs epsilon a
-chunk for ever. `normal_scores` bounds what later chunks tell of two scores that are 2 range_sd sqrt(d) standard
-deviations apart, for d scores. Which codes are used depends on released values alone, and given all outputs they are
-fixed. A smaller |a| gives less: both the coupled distance and the shift grow with |a|.
-
-Where one chunk in G is released and the others are withheld, the secret may also be one of those. Then the nearest
-releases on both sides lie j and G - j chunks away, nearer than to a released one, and the claim is the largest of all.
-
-Where a session comes in several files, a file may end in the middle of a chunk, and the next one may begin right after
-it. At such a *cut* the next release is nearer to the one before than D seconds, the distance everywhere else. Leave the
-first release after each of c cuts out. The k-th of the others on a side has k gaps of D or more between it and the
-secret, and is as far away as without cuts, or further. And each that was left out loses at most epsilon, whatever its
-chunk is. So cuts add c epsilon at most.
-
-A second of gaze. It enters some successive chunks, at epsilon each. The class says that two contents of it shift the
-means of these chunks, by no more than the range, and nothing else: then the last of them runs on from two places that
-far apart with the same innovations, the first one backward likewise, and each side adds what it adds for a chunk.
+Chunks are a Gaussian autoregressive process of order one about a level of the person's own, with one |a| <= a_max for
+all values of a chunk. For mechanisms that add noise, two runs from two contents of the secret chunk have the same
+innovations, so they come together as a^s. For `klt`, `scores` bounds what later code words tell. A chunk that is
+withheld lies nearer to a release than a released one, and so does one beside a cut between two files. `CORRELATION.md`
+has the class, the derivations and their proofs.
 """
 
 import math

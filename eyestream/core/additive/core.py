@@ -5,26 +5,113 @@ the lattice ball, add integer noise, clamp to a public interval: the private ste
 post-processing, composed of parts: shrink (a gain toward the corpus mean), smooth (a filter over the session), clip.
 (The projection scales a feature, and so do the coordinates: the one multiplication is done with the snap.) Mechanisms
 differ in the transform, the ball, the lattice and the law of the noise.
+
+**Each feature by itself.** A feature is a block, and its share of epsilon is eps_f = epsilon / A: by sequential
+composition the chunk costs epsilon. That the losses of all features and of the sampler sum to no more is checked in
+rational arithmetic.
+
+**Smoothing.** The mean of a chunk, minus that of the corpus, is u + v_t + noise, u stable within the person
+and v transient, its correlation halving from chunk to chunk (variances from the corpus). A Kalman filter estimates
+u + v_t from the released chunks of the session; what a released chunk says beyond its mean is shrunk by the gain that
+minimises its own expected error. Nothing but released values and public figures enters.
 """
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.additive.smoothing import Smoother
-from eyestream.core.additive.transforms import Transform
+from eyestream.core.additive.signals import Transform
+from eyestream.core.calibration import PerFeatureTables
+from eyestream.core.frame import Frame
 from eyestream.core.leakage import ball_gain, composed_gain
 from eyestream.core.noise import Noise
-from eyestream.core.noise.laws import DIGIT_DEVIATION, LaplaceLaw
+from eyestream.core.noise.laws import COORDINATE_DEVIATION, DIGIT_DEVIATION, LaplaceLaw, ideal_rate
+from eyestream.core.portable import total
+from eyestream.errors import CalibrationError, ConfigError
 
-__all__ = ["AdditiveCore", "AdditiveStep", "Factor", "Lattice", "Output", "PrivateStep"]
+__all__ = [
+    "SHOWN_BY",
+    "TRANSIENT_POLE",
+    "AdditiveCore",
+    "AdditiveStep",
+    "Columns",
+    "Factor",
+    "Lattice",
+    "Output",
+    "PostProcessing",
+    "PrivateStep",
+    "Smoother",
+    "core_of",
+    "given",
+    "law_of",
+]
 
 Array = NDArray[np.float64]
+
+STEPS = 64
+TRANSIENT_POLE = 0.5
+"""Correlation of the transient part from a chunk to the next."""
+_POLES = np.array([1.0, TRANSIENT_POLE])
+
+
+class Smoother:
+    """Gains of the filter, the same for every session; A features, n rows.
+
+    Parameters
+    ----------
+    mean
+        (A, n) of the corpus' chunks.
+    components
+        (A, 2) variances of u and v.
+    detail
+        (A,) variance of a value around the mean of its chunk.
+    level_noise, detail_noise
+        (A,) variance of the noise in a chunk's mean, and in a value around it.
+
+    Attributes
+    ----------
+    start : (A, 2) state of the filter before the first chunk: estimates of u and v.
+    sd : (A,) expected error of a value late in a session, root mean square.
+    """
+
+    def __init__(self, mean: Array, components: Array, detail: Array, level_noise: Array, detail_noise: Array) -> None:
+        self.mean = mean
+        self.start = np.zeros((len(mean), 2))
+        self.detail_gain = (detail / np.maximum(detail + detail_noise, np.finfo(float).tiny))[:, None]
+        state = np.zeros((len(mean), 2, 2))
+        state[:, [0, 1], [0, 1]] = components
+        drive = state * (1 - np.multiply.outer(_POLES, _POLES))
+        gains = []
+        for turn in range(STEPS):
+            if turn:
+                state = state * np.multiply.outer(_POLES, _POLES) + drive
+            seen = state[:, :, 0] + state[:, :, 1]  # covariance of (u, v) with their sum
+            gain = seen / np.maximum(seen[:, 0] + seen[:, 1] + level_noise, np.finfo(float).tiny)[:, None]
+            state = state - gain[:, :, None] * seen[:, None, :]
+            gains.append(gain)
+        self.gains = tuple(gains)
+        left = (1 - self.detail_gain[:, 0]) ** 2 * detail + self.detail_gain[:, 0] ** 2 * detail_noise
+        unknown = state[:, 0, 0] + state[:, 1, 1] + (state[:, 0, 1] + state[:, 1, 0])
+        self.sd = np.sqrt(np.maximum(unknown, 0.0) + left)
+
+    def smooth(self, released: Array, turn: int, state: Array) -> tuple[Array, Array]:
+        """Better estimate (A, n) of chunk `turn` of a session from its plain release (A, n), and the state after it."""
+        beyond = released - self.mean
+        level = beyond.mean(axis=1)
+        predicted = state * _POLES if turn else state
+        gain = self.gains[min(turn, STEPS - 1)]
+        state = predicted + gain * (level - predicted.sum(axis=1))[:, None]
+        detail = self.detail_gain * (beyond - level[:, None])
+        better: Array = self.mean + state.sum(axis=1)[:, None] + detail
+        return better, state
+
+
 Integers = NDArray[np.int64]
 
 
@@ -160,3 +247,130 @@ class AdditiveStep:
         if output.clip is not None:
             np.clip(out, *output.clip, out=out)
         return state
+
+
+SHOWN_BY = {
+    "law": (
+        "tests/product/core/test_mechanisms.py::test_neighbours_never_cost_more_than_epsilon",
+        "tests/product/core/test_noise_scale.py::test_every_coefficient_has_the_derived_scale",
+        "tests/product/core/test_laws.py::test_the_digits_deviate_by_less_than_is_charged",
+    ),
+    "input": ("tests/product/core/test_mechanisms.py::test_hostile_values_anywhere_give_finite_chunks",),
+    "after": ("tests/product/core/test_mechanisms.py::test_release_is_deterministic_in_everything_but_noise",),
+    "useful": ("tests/product/core/test_noise_scale.py::test_the_stated_noise_is_the_measured_one",),
+    "floats": (
+        "tests/product/core/test_ball.py::test_every_input_ends_in_the_taxicab_ball_of_integers",
+        "tests/product/core/test_exact.py::test_the_losses_of_all_coordinates_sum_to_at_most_epsilon",
+    ),
+    "time": ("tests/lab/audit/test_false_alarms.py::test_a_correct_mechanism_is_not_flagged",),
+}
+"""Tests that show what the guarantee says of each of these mechanisms; see `Entry.shown_by`."""
+
+
+class PostProcessing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of post-processing, which costs no privacy; None is "not said", and then it is not done.
+
+    Attributes
+    ----------
+    shrink
+        Shrink toward the corpus mean by the gain that minimises the expected error.
+    clip
+        Clip the released values to the calibrated range.
+    smooth
+        Filter the chunks of a session (`eyestream.core.additive.core`), which shrinks too.
+
+    Raises
+    ------
+    ConfigError
+        when `smooth` comes with `shrink = false`.
+    """
+
+    shrink: bool | None = None
+    clip: bool | None = None
+    smooth: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.smooth and self.shrink is False:
+            raise ConfigError("smooth = true shrinks as well: shrink = false cannot be given beside it")
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the plain gain is applied: the filter has gains of its own."""
+        return bool(self.shrink and not self.smooth)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Columns:
+    """The figures of the released features alone, (A, ..) each; see `PerFeatureTables`."""
+
+    centre: Array
+    radius: Array
+    mean: Array
+    spread: Array
+    truncation: Array
+    overlap: Array
+    energy: Array
+    stable_variance: Array
+    transient_variance: Array
+    detail: Array
+
+    @classmethod
+    def of(cls, frame: Frame) -> "Columns":
+        """Those of the frame's calibration.
+
+        Raises
+        ------
+        CalibrationError
+            when it holds figures of another kind.
+        """
+        tables = frame.calibration.tables
+        if not isinstance(tables, PerFeatureTables):
+            raise CalibrationError("the calibration holds no figures for features coded by themselves")
+        return cls(**{name: getattr(tables, name)[frame.active] for name in cls.__dataclass_fields__})
+
+    def need_corpus(self) -> None:
+        """Raise CalibrationError when the figures come from a range and not from a corpus."""
+        if not self.spread.all():
+            raise CalibrationError("shrink and smooth need figures of a corpus; this calibration has a range alone")
+
+    def gain(self, noise: Array | float, k: NDArray[np.intp]) -> Array:
+        """(A, 1) gains toward the corpus mean for N (A,) times squared scale, and k (A,)."""
+        self.need_corpus()
+        row = np.arange(len(k))
+        gain: Array = np.clip(self.overlap[row, k - 1] / (self.energy[row, k - 1] + noise), 0.0, 1.0)[:, None]
+        return gain
+
+
+def given(options: msgspec.Struct) -> dict[str, object]:
+    """The options that were said."""
+    return {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
+
+
+def law_of(frame: Frame, sensitivity: NDArray[np.int64], count: int, largest: int) -> LaplaceLaw:
+    """Discrete Laplace law of every block, from its integer L1 sensitivity (A,) and its count of integers.
+
+    Raises
+    ------
+    OverflowError
+        when epsilon does not fit the arithmetic.
+    """
+    rates = np.array([ideal_rate(frame.share, float(s), count) for s in sensitivity])
+    spent = sum((Fraction(rate) * int(s) for rate, s in zip(rates.tolist(), sensitivity, strict=True)), Fraction(0))
+    if spent + len(rates) * count * COORDINATE_DEVIATION > Fraction(frame.epsilon):
+        raise OverflowError("the losses of the features sum to more than epsilon")
+    return LaplaceLaw(rates, count, largest)
+
+
+def core_of(frame: Frame, private: PrivateStep, output: Output, post: PostProcessing) -> AdditiveCore:
+    """The core of a mechanism that codes features by themselves; `output` with the filter and the clip asked for."""
+    smoother = _smoother(Columns.of(frame), private) if post.smooth else None
+    return AdditiveCore(private, replace(output, smoother=smoother, clip=frame.range if post.clip else None))
+
+
+def _smoother(columns: Columns, private: PrivateStep) -> Smoother:
+    columns.need_corpus()
+    components = np.stack([columns.stable_variance, columns.transient_variance], axis=1)
+    moved = np.broadcast_to(private.law.sd[:, None] * private.steps, private.law.shape) * private.transform().levels()
+    level = total((moved * moved).T)  # variance of a chunk's mean
+    around = np.maximum(private.noise_sd**2 - level, 0.0)
+    return Smoother(columns.mean, components, columns.detail, level, around)

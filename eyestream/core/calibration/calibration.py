@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from eyestream.core.anchor import Anchor
 from eyestream.core.calibration.tables import STORED_NAMES, Tables
 from eyestream.core.session import OffsetSpec
-from eyestream.core.spectrum import most_coefficients
 from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark, same_rate
 from eyestream.version import VERSION
@@ -146,8 +145,9 @@ class Calibration:
             raise CalibrationError("lo of the calibration lies above hi")
         if self.n < 1:
             raise CalibrationError(f"a chunk has at least one row, not {self.n}")
-        if self.k is not None and not 1 <= self.k <= most_coefficients(self.n):
-            raise CalibrationError(f"k must lie between 1 and {most_coefficients(self.n)}, not {self.k}")
+        most = self.n // 2 + 1
+        if self.k is not None and not 1 <= self.k <= most:
+            raise CalibrationError(f"k must lie between 1 and {most}, not {self.k}")
 
     def __repr__(self) -> str:
         shape = f"{len(self.names)} features, chunks of {self.n} rows at {self.rate_hz:g} Hz"

@@ -55,7 +55,7 @@ class PerFeatureTables:
     truncation: NDArray[np.float64]
     """(F, K) T(k), k = 1 .. K, of the plain release."""
     overlap: NDArray[np.float64]
-    """(F, K) A(k) of `eyestream.core.additive.error_model`."""
+    """(F, K) A(k) of `eyestream.core.additive.signals`."""
     energy: NDArray[np.float64]
     """(F, K) B(k)."""
     stable_variance: NDArray[np.float64]

@@ -13,8 +13,7 @@ from eyestream.core.mechanisms.registry import build, register
 from eyestream.core.protection import Protection
 
 if TYPE_CHECKING:
-    from eyestream.core.mechanisms.cfpa import CFPA
-    from eyestream.core.mechanisms.dcfpa import DCFPA
+    from eyestream.core.mechanisms.fourier import CFPA, DCFPA
     from eyestream.core.mechanisms.klt import KLT
     from eyestream.core.mechanisms.lpa import LPA
 
@@ -32,7 +31,10 @@ __all__ = [
 ]
 
 
+_HOME = {"CFPA": "fourier", "DCFPA": "fourier", "KLT": "klt", "LPA": "lpa"}
+
+
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module(f"{__name__}.{name.lower()}"), name)
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

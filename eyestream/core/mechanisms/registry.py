@@ -105,7 +105,17 @@ def check_live(mechanism: Mechanism) -> None:
 DEFAULT = "klt"
 """The mechanism of a configuration and of a command where none is named."""
 
-PRODUCT = {name: f"eyestream.core.mechanisms.{name}:ENTRY" for name in ("lpa", "cfpa", "dcfpa", "klt", "asked", "tile")}
+PRODUCT = {
+    name: f"eyestream.core.mechanisms.{place}"
+    for name, place in {
+        "lpa": "lpa:ENTRY",
+        "cfpa": "fourier:CFPA_ENTRY",
+        "dcfpa": "fourier:DCFPA_ENTRY",
+        "klt": "klt:ENTRY",
+        "asked": "asked:ENTRY",
+        "tile": "tile:ENTRY",
+    }.items()
+}
 """Where the entry of each mechanism of the product is."""
 
 _ENTRIES: dict[str, Entry] = {}

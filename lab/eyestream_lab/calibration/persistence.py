@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.additive.smoothing import TRANSIENT_POLE
+from eyestream.core.additive.core import TRANSIENT_POLE
 
 __all__ = ["lagged_moments", "stable_part"]
 

@@ -7,11 +7,10 @@ PLOS ONE 16(8), 2021.)
 
 from dataclasses import replace
 
-from eyestream.core.additive.fourier import FourierOptions, fourier_core
 from eyestream.core.calibration import Calibration
 from eyestream.core.frame import Frame
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms.cfpa.mechanism import SPACE
+from eyestream.core.mechanisms.fourier import SPACE, FourierOptions, fourier_core
 from eyestream.core.noise import Noise
 from eyestream.core.protection import additive_protection
 from eyestream.core.release_type import Rows

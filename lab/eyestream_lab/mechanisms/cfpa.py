@@ -3,7 +3,7 @@
 from functools import partial
 
 from eyestream.core.additive.signals import CHUNKS
-from eyestream.core.mechanisms.cfpa import CFPA
+from eyestream.core.mechanisms.fourier import CFPA
 from eyestream_lab.audit.trials import AuditPart
 from eyestream_lab.mechanisms.additive import FourierTrial, long_draws, short_draws, synthetic_additive
 from eyestream_lab.study.ways import StudyPart, plain

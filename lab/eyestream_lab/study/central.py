@@ -11,7 +11,7 @@ instead of 2 r, and a ball is convex, so that the mean lies in it: the mechanism
 exactly that noise, and costs each person epsilon. (The last bit of the grid is not charged: this is an experiment.)
 
 Closed form, one feature, sum over the n rows of a chunk, bands not kept filled with the corpus mean, people independent
-and unbiased around it, E(k) = T(k) + N(k) (2 r / eps_f)^2 as in `eyestream.core.additive.error_model` with T(k) what
+and unbiased around it, E(k) = T(k) + N(k) (2 r / eps_f)^2 as in `eyestream.core.additive.signals` with T(k) what
 truncation and projection lose of the distance to the corpus mean:
 
     local     T(k) / N + N(k) (2 r / eps_f)^2 / N

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.claims.correlation.half_spaces import advantage
-from eyestream.claims.correlation.normal_scores import forward_bound
 from eyestream.claims.correlation.published import PublishedClass, session_claim, side
+from eyestream.claims.correlation.scores import advantage, forward_bound
 from eyestream.core.additive.ball import l1_factor, l2_factor
 from eyestream.core.additive.core import AdditiveCore
 from eyestream.core.calibration import PerFeatureTables

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.claims.correlation.normal_scores import forward_bound
 from eyestream.claims.correlation.published import session_claim
+from eyestream.claims.correlation.scores import forward_bound
 from tests.lab.correlation.test_published import CLASS, declared, words_attack
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
+from eyestream.core.additive.signals import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.core.spectrum import integrate, most_coefficients
 
 Array = NDArray[np.float64]

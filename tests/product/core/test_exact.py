@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.additive import per_feature
+from eyestream.core.additive import core as per_feature
 from eyestream.core.mechanisms import CFPA, LPA, build
 from eyestream.core.noise import bits as digits_module
 from eyestream.core.noise import laws

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.additive.error_model import cfpa_noise, dcfpa_noise, lpa_noise
+from eyestream.core.additive.signals import cfpa_noise, dcfpa_noise, lpa_noise
 from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.rim.files import calibrations, recordings

@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eyestream.core.additive import fourier, transforms
+from eyestream.core.additive import signals as transforms
 from eyestream.core.additive.core import AdditiveStep
 from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.frame import Page
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
-from eyestream.core.mechanisms.lpa import mechanism as lpa
+from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build, fourier, lpa
 from eyestream.core.noise import SecureNoise
 from eyestream.core.noise.laws import LaplaceLaw, Law
 from eyestream.core.spectrum import difference, integrate

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.additive import fourier, per_feature, transforms
+from eyestream.core.additive import core as per_feature
+from eyestream.core.additive import signals as transforms
 from eyestream.core.additive.ball import L2Lattice
 from eyestream.core.calibration import PerFeatureTables
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms import CFPA, DCFPA, LPA
+from eyestream.core.mechanisms import CFPA, DCFPA, LPA, fourier
 from eyestream.core.noise.laws import Law
 from eyestream.core.spectrum import difference
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise

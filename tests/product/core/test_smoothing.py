@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from eyestream.core.additive.core import AdditiveStep
-from eyestream.core.additive.smoothing import Smoother
-from eyestream.core.additive.transforms import DifferenceFourierTransform, FourierTransform, TimeTransform
+from eyestream.core.additive.core import AdditiveStep, Smoother
+from eyestream.core.additive.signals import DifferenceFourierTransform, FourierTransform, TimeTransform
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from eyestream.core.additive.per_feature import PostProcessing
+from eyestream.core.additive.core import PostProcessing
 from eyestream.core.calibration import PerFeatureTables
 from eyestream.core.kinds import Claim, KAnonymity, NoClaim
-from eyestream.core.mechanisms.cfpa import CFPA
 from eyestream.core.mechanisms.entry import Entry
+from eyestream.core.mechanisms.fourier import CFPA
 from eyestream.core.release_type import Corpora, OutputSchema
 
 __all__ = [

@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 
-from eyestream.core.additive import transforms
+from eyestream.core.additive import signals
 from eyestream.core.spectrum import difference
 from eyestream_lab.testing.noise import ZeroNoise
 from tests.rigs.seams import original, replaced
@@ -110,7 +110,7 @@ def _() -> list[Patch]:
 @fault("sensitivity of the raw signal for differences", "lattice")
 def _() -> list[Patch]:
     """The ball holds chunks, as for CFPA; what is noised are their differences."""
-    coordinates = transforms.FourierTransform.coordinates
+    coordinates = signals.FourierTransform.coordinates
     return [
         _no_hold(),
         ("difference residual", lambda self, chunk: chunk - self._centre),

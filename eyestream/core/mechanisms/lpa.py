@@ -9,18 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.additive.ball import L1Lattice, l1_factor, steps_for
-from eyestream.core.additive.core import AdditiveCore, Output, PrivateStep
-from eyestream.core.additive.error_model import lpa_noise
-from eyestream.core.additive.per_feature import Columns, PostProcessing, core_of, given, law_of
-from eyestream.core.additive.transforms import TimeTransform
-from eyestream.core.calibration import Calibration
+from eyestream.core.additive.core import (
+    SHOWN_BY,
+    AdditiveCore,
+    Columns,
+    Output,
+    PostProcessing,
+    PrivateStep,
+    core_of,
+    given,
+    law_of,
+)
+from eyestream.core.additive.signals import TimeTransform, lpa_noise
+from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.frame import Frame
 from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms.entry import Entry
 from eyestream.core.noise import Noise
 from eyestream.core.protection import additive_protection
 from eyestream.errors import ConfigError
 
-__all__ = ["LPA"]
+__all__ = ["ENTRY", "LPA"]
 
 Array = NDArray[np.float64]
 
@@ -89,3 +98,12 @@ def _private(frame: Frame, columns: Columns, scale: Array) -> PrivateStep:
         steps=steps[:, None],
         noise_sd=law.sd * steps,
     )
+
+
+ENTRY = Entry(
+    mechanism=LPA,
+    options=PostProcessing,
+    tables=PerFeatureTables,
+    shown_by=SHOWN_BY,
+    correlation="eyestream.claims.correlation.additive:VALUES",
+)

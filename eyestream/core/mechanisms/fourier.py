@@ -1,4 +1,12 @@
-"""Noise on the first one-sided Fourier coefficients of every feature: what CFPA, DCFPA and FPA share.
+"""CFPA and DCFPA: noise on the first k one-sided Fourier coefficients of each feature's chunk, or of its differences.
+
+CFPA is the chunked Fourier perturbation algorithm, DCFPA its difference- and chunk-based form (Bozkir, Guenlue, Fuhl,
+Schaefer, Kasneci: Differential privacy for eye tracking with temporal correlations, PLOS ONE 16(8), 2021). What differs
+from the paper, and why: the sensitivity is enforced by projection onto a calibrated ball instead of being read from the
+data; noise goes to the real and the imaginary part of each kept coefficient; k minimises a closed form of public
+figures instead of the error on the data. DCFPA's ball holds difference signals (first element kept), so its noise is
+scaled to *their* sensitivity. The paper prints the way back from differences as a sum of two terms; only the cumulative
+sum inverts them, and it is post-processing. Differences restart in every chunk.
 
 Noise of scale lambda = sqrt(n) sqrt(k) Delta_2 / eps_f on Re F_0 and on Re and Im of F_1 .. F_{k-1} (Re F_{n/2} alone
 at the end), Delta_2 = 2 r of the Euclidean ball. By Parseval sum w_i a_i^2 <= n Delta_2^2 with w = 1, 2, 2, ..., by
@@ -10,21 +18,41 @@ differences), pi the projection, C the way back to a chunk, b = 0 as published o
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.additive.ball import L2Lattice, l2_factor, steps_for
-from eyestream.core.additive.core import AdditiveCore, Output, PrivateStep
-from eyestream.core.additive.per_feature import Columns, PostProcessing, core_of, law_of
-from eyestream.core.additive.signals import Signals
-from eyestream.core.additive.transforms import Transform
+from eyestream.core.additive.core import (
+    SHOWN_BY,
+    AdditiveCore,
+    Columns,
+    Output,
+    PostProcessing,
+    PrivateStep,
+    core_of,
+    given,
+    law_of,
+)
+from eyestream.core.additive.signals import (
+    CHUNKS,
+    DIFFERENCES,
+    DifferenceFourierTransform,
+    FourierTransform,
+    Signals,
+    Transform,
+)
+from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.frame import Frame
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms.entry import Beginning, Entry
+from eyestream.core.noise import Noise
+from eyestream.core.protection import additive_protection
 from eyestream.core.spectrum import Way, coordinate_count, coordinate_weights, most_coefficients
 from eyestream.errors import ConfigError
 
-__all__ = ["FourierOptions", "Space", "fourier_core"]
+__all__ = ["CFPA", "CFPA_ENTRY", "DCFPA", "DCFPA_ENTRY", "SPACE", "FourierOptions", "Space", "fourier_core"]
 
 Array = NDArray[np.float64]
 
@@ -77,6 +105,10 @@ class Space:
 
     signals: Signals
     transform: Callable[[Array, int, Way], Transform]
+
+
+SPACE = Space(CHUNKS, FourierTransform)
+"""The signal is the chunk itself."""
 
 
 def fourier_core(frame: Frame, space: Space, options: FourierOptions) -> AdditiveCore:
@@ -159,3 +191,79 @@ def _base(columns: Columns, space: Space, most: int, released: Array, *, fills: 
     if fills:  # b is the corpus mean: C (I - P) b
         base += mean - transform.chunk(released * transform.coordinates(space.signals.there(mean)))
     return base
+
+
+class _Fourier(Mechanism):
+    """Noise on the first k one-sided Fourier coefficients of `space`, zero the rest.
+
+    Parameters
+    ----------
+    calibration, epsilon, noise
+        As for every mechanism.
+    k, fill_band, shrink, clip, smooth, transform
+        See `FourierOptions`.
+
+    Raises
+    ------
+    ConfigError
+        when epsilon or an option cannot be used.
+    CalibrationError
+        when the calibration was made for another mechanism.
+    """
+
+    space: ClassVar[Space]
+
+    def __init__(
+        self,
+        calibration: Calibration,
+        epsilon: float,
+        *,
+        k: int | None = None,
+        noise: Noise | None = None,
+        shrink: bool | None = None,
+        clip: bool | None = None,
+        smooth: bool | None = None,
+        fill_band: bool | None = None,
+        transform: Way | None = None,
+    ) -> None:
+        options = FourierOptions(k=k, shrink=shrink, clip=clip, smooth=smooth, fill_band=fill_band, transform=transform)
+        frame = Frame.of(self.name, calibration, epsilon)
+        super().__init__(frame, fourier_core(frame, self.space, options), noise, given(options))
+
+
+class CFPA(_Fourier):
+    """Noise on the first k one-sided Fourier coefficients of the chunk, zero the rest."""
+
+    name = "cfpa"
+    space = SPACE
+    protection = additive_protection(
+        "noise on the real and imaginary parts of the first k Fourier coefficients of every released feature"
+    )
+
+
+class DCFPA(_Fourier):
+    """CFPA of the chunk's difference signal, then the cumulative sum."""
+
+    name = "dcfpa"
+    space = Space(DIFFERENCES, DifferenceFourierTransform)
+    protection = additive_protection(
+        "noise on the real and imaginary parts of the first k Fourier coefficients of the difference signal of every "
+        "released feature"
+    )
+
+
+def _entry(mechanism: type[_Fourier], signals: str) -> Entry:
+    beginning = Beginning(
+        f"everyday-{mechanism.name}-64", rival="everyday-klt-one-64", switched_on=("clip", "smooth"), session_bound=True
+    )
+    return Entry(
+        mechanism=mechanism,
+        options=FourierOptions,
+        tables=PerFeatureTables,
+        beginning=beginning,
+        shown_by=SHOWN_BY,
+        correlation=f"eyestream.claims.correlation.additive:{signals}",
+    )
+
+
+CFPA_ENTRY, DCFPA_ENTRY = _entry(CFPA, "CHUNKS"), _entry(DCFPA, "DIFFERENCES")
