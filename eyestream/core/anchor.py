@@ -179,7 +179,7 @@ class Anchor:
             "row numbers and a restart of the sidecar begin a session too. Rows are left out before its baseline, so "
             "that no gaze event and no second of gaze enters it and a chunk before it. Nothing is claimed of what is "
             "not constant: how far features move was seen to tell people apart"
-            + ("" if self.roots is None else ". Of rates of events, constants are added to their square roots"),
+            + ("" if self.roots is None else ". Of a rate of blinks, constants are added to its square root"),
             {"baseline_chunks": self.chunks},
         )
 

@@ -31,8 +31,9 @@ _LEAST_FIRST, _LEAST_MOVE = 0.3, 0.12
 _WIDTHS, _SHARES = np.array([0.45, 1.0, 2.0]), np.array([0.4, 0.4, 0.2])
 _ROUNDS = 60
 _PAIRS = 200.0
-_RATE = "1/s"
-"""Unit of the rates of events, of which roots are coded."""
+_ROOTED = ("blink_rate",)
+"""Counts of which roots are coded: how far a rate of blinks moves grows with its level, and was seen to name people.
+Rates of saccades and fixations name nobody, and roots of them say less."""
 
 
 def calibrate_asked(
@@ -111,7 +112,7 @@ def _made(corpus: Corpus, declared: NDArray[np.bool_], description: str, base: C
 
 def _rooted(corpus: Corpus, base: Anchor | None) -> tuple[Anchor, Array]:
     """What is public of the baselines, and the mean root (F,) of features of which roots are taken; 0 of others."""
-    roots = np.array([unit == _RATE for unit in corpus.units]) if base is None else base.roots
+    roots = np.isin(corpus.names, _ROOTED) if base is None else base.roots
     assert roots is not None
     bounds = [np.where(roots, np.sqrt(np.maximum(bound, 0.0)), bound) for bound in (corpus.lo, corpus.hi)]
     values = np.sqrt(np.maximum(corpus.chunks, 0.0)) * corpus.seen

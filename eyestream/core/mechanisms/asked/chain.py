@@ -66,26 +66,22 @@ class Chains:
         The best reading of a released word is between the mean of its cell and the mean of all, as the word may have
         been drawn; borders lie midway between readings (Lloyd, IEEE Trans. Inf. Theory 28(2), 1982).
         """
-        mass, moment = (np.cumsum(part, axis=1) for part in (predicted, predicted * GRID))
-        mean = moment[:, -1:]
-        mass, moment = (np.concatenate([np.zeros((len(part), 1)), part], axis=1) for part in (mass, moment))
+        weights = np.stack([predicted, predicted * GRID])[..., None]
+        mean = total(weights[1])
         shares = (np.arange(self._cells) + 0.5) / self._cells
-        readings = GRID[np.minimum((mass[:, 1:, None] < shares).sum(axis=1), len(GRID) - 1)]
-        ends = np.broadcast_to([[0], [len(GRID)]], (len(mass), 2, 1)).swapaxes(0, 1)
+        below = (np.cumsum(predicted, axis=1)[:, :, None] < shares).sum(axis=1)
+        readings = GRID[np.minimum(below, len(GRID) - 1)]
         for _ in range(_ROUNDS):
             readings = np.sort(readings, axis=1) + _NEARER * np.arange(self._cells)  # cells that are empty, too
-            between = (readings[:, 1:] + readings[:, :-1]) / 2
-            below = np.clip(np.floor((between + MOST) / _STEP) + 1, 0, len(GRID)).astype(np.intp)
-            below = np.concatenate([ends[0], below, ends[1]], axis=1)
-            held, sums = (np.diff(np.take_along_axis(part, below, axis=1)) for part in (mass, moment))
+            held, sums = total(weights * _parts((readings[:, 1:] + readings[:, :-1]) / 2))
             readings = (self._odds * sums + mean) / (self._odds * held + 1)
         borders: Array = (readings[:, 1:] + readings[:, :-1]) / 2
         return borders
 
     def told(self, predicted: Array, borders: Array, word: NDArray[np.int64]) -> Array:
         """Belief after the released word (d,) of a chunk with these borders."""
-        hit = (borders[:, :, None] < GRID).sum(axis=1) == word[:, None]
-        held = total((predicted * hit)[:, :, None])[:, 0]
+        hit = np.take_along_axis(_parts(borders), word[:, None, None], axis=2)[..., 0]
+        held = readings_of(predicted, hit)
         others = np.array([np.multiply.reduce(np.delete(held, feature)) for feature in range(len(held))])
         return _shares(predicted * (self._drawn + self._kept * others[:, None] * hit))
 
@@ -118,6 +114,13 @@ def words_of(changes: Array, borders: Array) -> NDArray[np.int64]:
 def readings_of(belief: Array, values: Array = GRID) -> Array:
     """(d,) mean of `values`, of the grid or of each feature's, under a belief."""
     return total((belief * values)[:, :, None])[:, 0]
+
+
+def _parts(borders: Array) -> Array:
+    """(d, 65, cells) which part of the surroundings of each number of `GRID` lies in each cell."""
+    below = np.clip((borders[:, None, :] - GRID[:, None]) / _STEP + 0.5, 0.0, 1.0)
+    ends = np.ones((*below.shape[:2], 1))
+    return np.diff(np.concatenate([0 * ends, below, ends], axis=2), axis=2)
 
 
 def _shares(weights: Array) -> Array:

@@ -3,9 +3,9 @@
 **Neighbours**: two sessions that differ in one chunk after its baseline, in any way (replace-one), all features of a
 row together. **Unit**: one chunk of one device. Which features are asked for is public, and fixed before a session.
 
-A chunk becomes one change for each asked feature: rows less the baseline (`eyestream.core.anchor`; rates of events
-as square roots), held to a public clip, their mean. The clip stands behind the baseline, so a constant still cancels.
-A chunk without a value, also for want of a baseline, counts as the change that is expected: every chunk has a word.
+A chunk becomes one change for each asked feature: rows less the baseline (`eyestream.core.anchor`; a rate of blinks
+as its square root), held to a public clip, their mean. The clip stands behind the baseline, so a constant cancels. A
+chunk without a value, also for want of a baseline, counts as the change that is expected: every chunk has a word.
 
 A hidden Markov chain of each feature says, from *released* words, how its change is spread (`asked.chain`). Public
 borders cut that into 2^b cells, and the numbers of the d cells are the chunk's word w, one of K = 2^(b d). The word
@@ -18,7 +18,7 @@ add up, and a row of the baseline, which enters each f, costs the sum over the s
 this: f and g may be any functions.
 
 **Use.** A released value is the mean of the chain's belief after the word, the change since the baseline in the
-feature's unit: the estimate of least mean square error, if the chain is right. A rate's change is read as if its first
+feature's unit: the estimate of least mean square error, if the chain is right. A root's change is read as if its first
 minute had been the corpus' mean.
 """
 
