@@ -53,7 +53,11 @@ def main(options: argparse.Namespace) -> None:
 
 
 def holder(lines: Iterable[str], inode: int) -> int | None:
-    """The process that holds the file with this inode as a ledger is held, by the lines of /proc/locks."""
+    """The process that holds the file with this inode as a ledger is held, by the lines of /proc/locks.
+
+    >>> holder(["1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF"], 1234)
+    4711
+    """
     for line in lines:
         words = line.split()
         if words[1:2] == ["FLOCK"] and words[5].rpartition(":")[2] == str(inode):

@@ -20,7 +20,11 @@ _SCOPES = {"session": "of this session", "day": "of this day", "lifetime": "for 
 
 
 def plural(count: int, unit: str = "chunk") -> str:
-    """``1 chunk``, ``2 chunks``."""
+    """A count with its unit.
+
+    >>> plural(1), plural(2), plural(0, "slot")
+    ('1 chunk', '2 chunks', '0 slots')
+    """
     return f"{count} {unit}{'s' * (count != 1)}"
 
 

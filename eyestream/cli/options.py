@@ -80,5 +80,9 @@ def positive(text: str) -> float:
 
 
 def speed(text: str) -> float:
-    """A factor above 0, or ``max``."""
+    """A factor above 0, or ``max``.
+
+    >>> speed("2.5"), speed("max")
+    (2.5, inf)
+    """
     return math.inf if text == "max" else positive(text)

@@ -50,6 +50,11 @@ class Line:
 
 
 def _with_bar(text: str) -> str:
+    """`text` behind a bar of what it counts, where it counts anything.
+
+    >>> _with_bar("read: 5 of 10 recordings")
+    '[##########          ] read: 5 of 10 recordings'
+    """
     counted = _COUNTED.search(text)
     if counted is None or not int(counted[2]):
         return text

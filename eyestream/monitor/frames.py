@@ -107,5 +107,9 @@ def _frame(kind: str, place: str, **more: object) -> str:
 
 
 def _rounded(values: list[float]) -> list[float | None]:
-    """Numbers to some digits; what is no number is missing."""
+    """Numbers to some digits; what is no number is missing.
+
+    >>> _rounded([1.23456789, float("nan")])
+    [1.2346, None]
+    """
     return [float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None for value in values]

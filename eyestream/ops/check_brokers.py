@@ -287,7 +287,7 @@ async def _overhear(
                         await link.subscribe(topic_filter, 1)
                 ready[name].set()
                 await done.wait()
-        ready[name].set()
+        ready[name].set()  # also where nobody gets in: the others must not wait for this one
 
     async with asyncio.TaskGroup() as group:
         for name in listeners:
@@ -295,7 +295,7 @@ async def _overhear(
         for event in ready.values():
             await event.wait()
         await act()
-        await asyncio.sleep(SETTLE_SECONDS)
+        await asyncio.sleep(SETTLE_SECONDS)  # what must not arrive has no event
         done.set()
     return heard
 

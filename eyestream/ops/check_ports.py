@@ -82,7 +82,11 @@ def web_port_of(root: Path) -> Port | None:
 
 
 def web_listener(text: str) -> int | None:
-    """The port on which a configuration of mosquitto listens for WebSockets."""
+    """The port on which a configuration of mosquitto listens for WebSockets; None where there is none.
+
+    >>> web_listener("listener 8883\\nlistener 9443\\nprotocol websockets")
+    9443
+    """
     port = None
     for words in (line.split() for line in text.splitlines()):
         if words[:1] == ["listener"]:

@@ -417,6 +417,7 @@ class _Carrier:
                 else:
                     _answer(entry, taken=True)
         finally:
+            # Also where the link is cancelled in the middle of a message: whoever waits for its fate must not wait on.
             self.stands = False
             _answer(entry, taken=False)
             while not self._pending.empty():

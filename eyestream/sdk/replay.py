@@ -26,6 +26,11 @@ def row_numbers(t: NDArray[np.float64], rate: float) -> NDArray[np.int64]:
         (m,) seconds, increasing.
     rate
         Rows a second.
+
+    Examples
+    --------
+    >>> row_numbers(np.array([10.0, 10.5, 12.01]), 2.0).tolist()
+    [0, 1, 4]
     """
     numbers: NDArray[np.int64] = np.rint((t - t[0]) * rate).astype(np.int64)
     return numbers

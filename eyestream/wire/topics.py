@@ -76,7 +76,11 @@ class Topic:
 
 
 def is_name(text: str) -> bool:
-    """Whether `text` may name a device, a sidecar or a stream: 1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first."""
+    """Whether `text` may name a device, a sidecar or a stream: 1 to 64 of A-Z a-z 0-9 _ -, a letter or digit first.
+
+    >>> is_name("hmd-1"), is_name("#"), is_name("a/b")
+    (True, False, False)
+    """
     return _NAME.fullmatch(text) is not None
 
 
@@ -166,6 +170,9 @@ def every_topic(leaf: Leaf) -> str:
 
 def parse_topic(topic: str) -> Topic:
     """Parts of an address.
+
+    >>> parse_topic("eyestream/v1/hmd-1/features/private")
+    Topic(device='hmd-1', stream='features', leaf='private')
 
     Raises
     ------

@@ -61,6 +61,7 @@ async def serving(settings: Settings, source: Source | Feeder) -> AsyncIterator[
                     group.create_task(made.sidecar.run(stop), name="sidecar")
                     yield chunks
             finally:
+                # The sidecar ends by itself, in its own order: cancelled, it would leave without its last status.
                 stop.set()
 
 
