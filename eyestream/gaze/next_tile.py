@@ -35,7 +35,7 @@ class NextTileReading:
         if self._reader is None:
             return None
         field = self._tiles.field
-        return Expected(self._reader.code.motion.predicted(self._reader.belief).seen, field.x_deg, field.y_deg)
+        return Expected(self._reader.code.motion.predicted(self._reader.belief).places, field.x_deg, field.y_deg)
 
     def _begun(self, epsilon: float) -> Reader | None:
         """A session's reader; None where no word has this epsilon."""

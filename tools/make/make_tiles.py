@@ -25,7 +25,7 @@ __all__ = ["FIELD", "PRIOR_SLOTS", "SLOT_S", "slots_of"]
 
 FIELD = Field(columns=36, rows=28, cell_deg=2.0)
 SLOT_S = 1.0
-PRIOR_SLOTS = 30
+PRIOR_SLOTS = 10
 _SOURCE = (
     "where 30 people's eyes dwelt in slots of 1 s of everyday life, by eyestream's profile smi-glasses from the public "
     "data release of Hoppe, Loetscher, Morey, Bulling, Frontiers in Human Neuroscience 2018 (BSD-3-Clause)"

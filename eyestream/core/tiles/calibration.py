@@ -20,7 +20,7 @@ SHARE = 2**14
 """The sum of a row of a kernel, and of shares."""
 
 _SHORTEST_US, _LONGEST_US = 100_000, 60_000_000
-_MOST_CELLS = 4096
+_MOST_CELLS, _MOST_MODES = 4096, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +38,13 @@ class TileCalibration:
     across, upright
         (J, columns, columns) and (J, rows, rows): J steps from slot to slot, each row sums to `SHARE`.
     shares
-        (J + 1,) how often each step is made, and how often a jump to the habit; sum `SHARE`.
+        (M, J + 1) of each of M modes: how often each step is made, and how often a jump to the habit; rows sum to
+        `SHARE`.
     scatter
-        (J,) how single samples lie around the cell of their slot, as shares of the steps; sum `SHARE`.
+        (M, J) of each mode: how single samples lie around the cell of their slot, as shares of the steps; rows sum to
+        `SHARE`.
+    changes
+        (M, M) from each mode to each, from slot to slot; rows sum to `SHARE`.
     lost
         (2, 2) from a slot with gaze, and from a lost one, to either; each row sums to `SHARE`.
     prior_slots
@@ -61,14 +65,15 @@ class TileCalibration:
     upright: Whole
     shares: Whole
     scatter: Whole
+    changes: Whole
     lost: Whole
     prior_slots: int
     source: str
 
     def __post_init__(self) -> None:
-        field, steps = self.field, len(self.across)
+        field, steps, modes = self.field, len(self.across), len(self.shares)
         sums = [(self.across, SHARE), (self.upright, SHARE), (self.lost, SHARE)]
-        sums += [(self.shares, SHARE), (self.scatter, SHARE), (self.prior.reshape(-1), UNIT)]
+        sums += [(self.shares, SHARE), (self.scatter, SHARE), (self.changes, SHARE), (self.prior.reshape(-1), UNIT)]
         fine = {
             "a field of at most 4096 cells": field.rows >= 2 <= field.columns and field.cells <= _MOST_CELLS,
             "cells of 0.1 to 30 degrees": 0.1 <= field.cell_deg <= 30.0,
@@ -77,8 +82,10 @@ class TileCalibration:
             "weights of each cell": self.prior.shape == (field.rows, field.columns),
             "steps across": self.across.shape == (steps, field.columns, field.columns) and steps > 0,
             "steps upright": self.upright.shape == (steps, field.rows, field.rows),
-            "shares": self.shares.shape == (steps + 1,)
-            and self.scatter.shape == (steps,)
+            "1 to 16 modes": 1 <= modes <= _MOST_MODES,
+            "shares": self.shares.shape == (modes, steps + 1)
+            and self.scatter.shape == (modes, steps)
+            and self.changes.shape == (modes, modes)
             and self.lost.shape == (2, 2),
             "whole numbers from 0": all(array.dtype == np.int32 and (array >= 0).all() for _, array in self.arrays()),
             "sums": all((array.sum(axis=-1, dtype=np.int64) == total).all() for array, total in sums),
@@ -94,5 +101,5 @@ class TileCalibration:
 
     def arrays(self) -> Iterator[tuple[str, Whole]]:
         """By name."""
-        for name in ("prior", "across", "upright", "shares", "scatter", "lost"):
+        for name in ("prior", "across", "upright", "shares", "scatter", "changes", "lost"):
             yield name, getattr(self, name)

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Field"]
+__all__ = ["LEAST_SEEN", "Field", "dwelt"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
+
+LEAST_SEEN = 0.3
+"""A slot is lost when less than this share of its samples was tracked, or when it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,22 @@ class Field:
         edge = count * self.cell_deg / 2
         inside = np.clip(degrees, -edge, edge)  # before the division: 1e308 stays finite
         return np.minimum(((inside + edge) / self.cell_deg).astype(np.intp), count - 1)
+
+
+def dwelt(occupancy: Counts, shape: tuple[int, ...]) -> NDArray[np.intp]:
+    """(...,) the cell with the medians of a slot's samples on either axis, or -1 where the slot was lost.
+
+    Parameters
+    ----------
+    occupancy
+        (..., cells + 1) of `Field.occupancy`.
+    shape
+        Rows and columns of the field.
+    """
+    grid = occupancy[..., :-1].reshape(*occupancy.shape[:-1], *shape)
+    seen = grid.sum(axis=(-2, -1))
+    row, column = ((2 * grid.sum(axis=axis).cumsum(axis=-1) >= seen[..., None]).argmax(axis=-1) for axis in (-1, -2))
+    return np.where(seen > LEAST_SEEN * occupancy[..., -1] / (1 - LEAST_SEEN), row * shape[1] + column, -1)
 
 
 def _middles(count: int, width: float) -> Array:

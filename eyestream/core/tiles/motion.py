@@ -1,8 +1,9 @@
 """How gaze moves from slot to slot: a hidden Markov model of public statistics, in exact arithmetic.
 
-The hidden state of a slot is the cell where the eye dwells, or "lost". From one slot to the next the eye moves by one
-of J kernels (Gaussian steps, a matrix for each axis), or jumps to a place of the *habit*: the corpus' places, and more
-and more the places that this session's released words have told of.
+The hidden state of a slot is a *mode*, a way of moving, and the cell where the eye dwells, or "lost". From one slot to
+the next the eye moves by one of J kernels (Gaussian steps, a matrix for each axis), or jumps to a place of the *habit*:
+the corpus' places, and more and more the places that this session's released words have told of. How often it does
+each is a matter of the mode. A mode seldom changes, so the released words tell more and more clearly which one it is.
 
 **One result everywhere.** Weights are whole numbers, `UNIT` = 2^24 in all, kernels and shares whole numbers that sum to
 `SHARE` = 2^14. Each product of matrices is then a sum of whole numbers below 2^53, which float64 holds exactly: neither
@@ -28,16 +29,22 @@ class Belief:
 
     Attributes
     ----------
-    seen : (rows, columns) weights of the cells, whole numbers.
-    lost : weight of a lost eye, a whole number; all together make about `UNIT`.
+    seen : (modes, rows, columns) weights of the modes and cells, whole numbers.
+    lost : (modes,) weights of a lost eye, whole numbers; all together make about `UNIT`.
     habit : (rows, columns) weights of the places, summed over the slots that were told of.
     slots : how many slots the habit is of, the prior's included.
     """
 
     seen: Array
-    lost: float
+    lost: Array
     habit: Array
     slots: int
+
+    @property
+    def places(self) -> Array:
+        """(rows, columns) weights of the cells, whatever the mode."""
+        places: Array = self.seen.sum(axis=0)
+        return places
 
 
 class Motion:
@@ -46,35 +53,44 @@ class Motion:
     def __init__(self, calibration: TileCalibration) -> None:
         self._across = calibration.across.astype(np.float64)
         self._upright = calibration.upright.astype(np.float64)
-        self._shares = calibration.shares.astype(np.float64)
-        self._scatter = calibration.scatter.astype(np.float64)
+        self._shares = calibration.shares.astype(np.float64)[:, :, None, None]
+        self._scatter = calibration.scatter.astype(np.float64)[:, :, None, None]
         self._lost = calibration.lost.astype(np.float64)
-        prior, slots = calibration.prior.astype(np.float64), calibration.prior_slots
+        self._changes = calibration.changes.astype(np.float64)
+        prior, slots, modes = calibration.prior.astype(np.float64), calibration.prior_slots, len(self._shares)
         lost = float(np.rint(self._lost[0, 1] * UNIT / (self._lost[0, 1] + self._lost[1, 0])))
-        self.start = Belief(np.maximum(np.rint(prior * (1 - lost / UNIT)), 1.0), max(lost, 1.0), prior * slots, slots)
+        seen = np.maximum(np.rint(prior * ((1 - lost / UNIT) / modes)), 1.0)
+        self.start = Belief(
+            np.stack([seen] * modes), np.full(modes, max(np.rint(lost / modes), 1.0)), prior * slots, slots
+        )
 
     def predicted(self, belief: Belief) -> Belief:
-        """The next slot's, before its word."""
-        total = float(belief.seen.sum())
+        """The next slot's, before its word: the mode may change, then the eye moves as the mode says."""
         habit = habit_of(belief)
-        moved = self._stepped(belief.seen, self._shares) + self._shares[-1] * np.rint(habit * (total / UNIT))
-        moved = np.rint(moved / SHARE)
+        own, away = _mixed(self._changes.T, belief.seen), _mixed(self._changes.T, belief.lost)
+        total = own.sum(axis=(1, 2))
+        jumps = self._shares[:, -1] * np.rint(habit * (total / UNIT)[:, None, None])
+        moved = np.rint((_stepped(own, self._shares, self._across, self._upright) + jumps) / SHARE)
         stays, leaves = self._lost[0]
         comes, remains = self._lost[1]
-        seen = np.rint((moved * stays + np.rint(habit * (belief.lost / UNIT)) * comes) / SHARE)
-        lost = float(np.rint((total * leaves + belief.lost * remains) / SHARE))
-        return Belief(np.maximum(seen, 1.0), max(lost, 1.0), belief.habit, belief.slots)
+        seen = np.rint((moved * stays + np.rint(habit * (away / UNIT)[:, None, None]) * comes) / SHARE)
+        lost = np.rint((total * leaves + away * remains) / SHARE)
+        return Belief(np.maximum(seen, 1.0), np.maximum(lost, 1.0), belief.habit, belief.slots)
 
     def told(self, predicted: Belief, inside: NDArray[np.bool_], lost: bool, odds: float) -> Belief:
-        """After a word whose tile is `inside` (rows, columns), or "lost": these count `odds` times as much."""
-        held = float(predicted.seen[inside].sum()) + predicted.lost * lost
-        scale = UNIT / (held * odds + (float(predicted.seen.sum()) + predicted.lost - held))
+        """After a word whose tile is `inside` (rows, columns), or "lost": these count `odds` times as much.
+
+        A mode that expected the word gains weight by the same product, so that the words choose among the modes.
+        """
+        total, away = float(predicted.seen.sum()), float(predicted.lost.sum())
+        held = float(predicted.places[inside].sum()) + away * lost
+        scale = UNIT / (held * odds + (total + away - held))
         raised = odds * scale
         seen = np.maximum(np.rint(predicted.seen * np.where(inside, raised, scale)), 1.0)
-        away = max(float(np.rint(predicted.lost * (raised if lost else scale))), 1.0)
-        return Belief(seen, away, predicted.habit + seen, predicted.slots + 1)
+        gone = np.maximum(np.rint(predicted.lost * (raised if lost else scale)), 1.0)
+        return Belief(seen, gone, predicted.habit + seen.sum(axis=0), predicted.slots + 1)
 
-    def looked_back(self, before: Belief, after: Array, lost: float) -> tuple[Array, float]:
+    def looked_back(self, before: Belief, after: Array, lost: Array) -> tuple[Array, Array]:
         """Likelihoods of all later words for the cells of a slot, and for "lost", from those for the next slot.
 
         Parameters
@@ -82,32 +98,34 @@ class Motion:
         before
             The slot's belief, whose habit the prediction used.
         after, lost
-            (rows, columns) and scalar whole numbers up to `UNIT`: likelihoods of the next slot's word and of the later
-            ones.
+            (modes, rows, columns) and (modes,) whole numbers up to `UNIT`: likelihoods of the next slot's word and of
+            the later ones.
         """
         stays, leaves = self._lost[0]
         comes, remains = self._lost[1]
-        home = float(np.rint((habit_of(before) * after).sum() / UNIT))
-        stepped = self._stepped_back(after) + self._shares[-1] * home
-        seen = np.rint((np.rint(stepped / SHARE) * stays + lost * leaves) / SHARE)
-        away = float(np.rint((home * comes + lost * remains) / SHARE))
-        return scaled(np.maximum(seen, 1.0), max(away, 1.0))
+        home = np.rint((habit_of(before) * after).sum(axis=(1, 2)) / UNIT)
+        stepped = _stepped(after, self._shares, self._across.swapaxes(1, 2), self._upright.swapaxes(1, 2))
+        moved = np.rint((stepped + self._shares[:, -1] * home[:, None, None]) / SHARE)
+        seen = np.rint((moved * stays + (lost * leaves)[:, None, None]) / SHARE)
+        away = np.rint((home * comes + lost * remains) / SHARE)
+        return scaled(_mixed(self._changes, seen), _mixed(self._changes, away))
 
     def scattered(self, seen: Array) -> Array:
         """(rows, columns) weights of single samples, where the slot dwells in the cells with weights `seen`."""
-        return np.rint(self._stepped(seen, self._scatter) / SHARE)
+        samples: Array = np.rint(_stepped(seen, self._scatter, self._across, self._upright) / SHARE).sum(axis=0)
+        return samples
 
-    def _stepped(self, weights: Array, shares: Array) -> Array:
-        moved = np.zeros_like(weights)
-        for share, across, upright in zip(shares, self._across, self._upright, strict=False):
-            moved += share * np.rint((upright.T @ np.rint(weights @ across / SHARE)) / SHARE)
-        return moved
 
-    def _stepped_back(self, weights: Array) -> Array:
-        moved = np.zeros_like(weights)
-        for share, across, upright in zip(self._shares, self._across, self._upright, strict=False):
-            moved += share * np.rint((upright @ np.rint(weights @ across.T / SHARE)) / SHARE)
-        return moved
+def _mixed(changes: Array, weights: Array) -> Array:
+    """Weights of the modes after `changes` (modes, modes)."""
+    return np.rint(np.tensordot(changes, weights, axes=1) / SHARE)
+
+
+def _stepped(weights: Array, shares: Array, across: Array, upright: Array) -> Array:
+    moved = np.zeros_like(weights)
+    for step, (over, up) in enumerate(zip(across, upright, strict=True)):
+        moved += shares[:, step] * np.rint((up.T @ np.rint(weights @ over / SHARE)) / SHARE)
+    return moved
 
 
 def habit_of(belief: Belief) -> Array:
@@ -115,7 +133,7 @@ def habit_of(belief: Belief) -> Array:
     return np.rint(belief.habit / belief.slots)
 
 
-def scaled(seen: Array, lost: float) -> tuple[Array, float]:
+def scaled(seen: Array, lost: Array) -> tuple[Array, Array]:
     """Likelihoods with the same ratios, whole numbers up to `UNIT`, none below 1."""
-    scale = UNIT / max(float(seen.max()), lost)
-    return np.maximum(np.rint(seen * scale), 1.0), max(float(np.rint(lost * scale)), 1.0)
+    scale = UNIT / max(float(seen.max()), float(lost.max()))
+    return np.maximum(np.rint(seen * scale), 1.0), np.maximum(np.rint(lost * scale), 1.0)

@@ -67,16 +67,16 @@ class Code:
 
     def tiling(self, predicted: Belief) -> NDArray[np.intp]:
         """(rows, columns) which word each cell has."""
-        return tiling(predicted.seen, self.words - 1)
+        return tiling(predicted.places, self.words - 1)
 
     def told(self, predicted: Belief, labels: NDArray[np.intp], word: int) -> Belief:
         """What is believed after a released word."""
         return self.motion.told(predicted, labels == word, word == self.lost_word, self.odds)
 
-    def gaze(self, seen: Array, lost: float) -> Gaze:
-        """The estimate from weights of the cells, and of "lost": whole numbers whose sum is below 2^53."""
+    def gaze(self, seen: Array, lost: Array) -> Gaze:
+        """The estimate from weights of modes and cells, and of "lost": whole numbers whose sum is below 2^53."""
         field = self.calibration.field
-        total = float(seen.sum())
+        total, away = float(seen.sum()), float(lost.sum())
         samples = self.motion.scattered(np.rint(seen * (UNIT / total)))
         x = _median(samples.sum(axis=0), field.x_deg, field.cell_deg)
         y = _median(samples.sum(axis=1), field.y_deg, field.cell_deg)
@@ -85,7 +85,7 @@ class Code:
         inside = np.cumsum(samples.reshape(-1)[order])
         half = order[int(np.searchsorted(inside, inside[-1] / 2))]
         error = float(np.sqrt(apart.reshape(-1)[half]))
-        return Gaze(x, y, max(error, field.cell_deg / 2), lost / (total + lost))
+        return Gaze(x, y, max(error, field.cell_deg / 2), away / (total + away))
 
 
 class Reader:
@@ -144,7 +144,7 @@ def hindsight(code: Code, words: Iterable[int]) -> list[Gaze]:
         reader.follow(word)
         told.append((word, labels, reader.belief))
     gaze = []
-    later, lost = np.full((code.calibration.field.rows, code.calibration.field.columns), float(UNIT)), float(UNIT)
+    later, lost = np.full_like(reader.belief.seen, UNIT), np.full_like(reader.belief.lost, UNIT)
     for turn in range(len(told) - 1, -1, -1):
         word, labels, belief = told[turn]
         gaze.append(code.gaze(belief.seen * later, belief.lost * lost))

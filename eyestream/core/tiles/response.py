@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from eyestream.core.kinds import Loss
 from eyestream.core.noise import Noise, SecureNoise
 from eyestream.core.tiles.calibration import TileCalibration
+from eyestream.core.tiles.field import dwelt
 from eyestream.core.tiles.reader import Code, Gaze, Reader, hindsight
 
-__all__ = ["LEAST_SEEN", "TileResponse", "TileSession", "responded", "word_of"]
-
-LEAST_SEEN = 0.3
-"""A slot is lost when less than this share of its samples was tracked, or when it has none."""
+__all__ = ["TileResponse", "TileSession", "responded", "word_of"]
 
 
 class TileResponse:
@@ -89,8 +87,6 @@ def responded(occupancy: NDArray[np.int64], reader: Reader, noise: Noise) -> int
 
 
 def word_of(occupancy: NDArray[np.int64], labels: NDArray[np.intp], lost_word: int) -> int:
-    """The tile with most of the slot's samples, the first of several; `lost_word` where too few were tracked."""
-    seen = occupancy[:-1]
-    if seen.sum() <= LEAST_SEEN * occupancy[-1] / (1 - LEAST_SEEN):
-        return lost_word
-    return int(np.bincount(labels.reshape(-1), weights=seen, minlength=lost_word).argmax())
+    """The tile of the cell that the slot dwells in; `lost_word` where too few of its samples were tracked."""
+    cell = int(dwelt(occupancy, labels.shape))
+    return int(labels.reshape(-1)[cell]) if cell >= 0 else lost_word

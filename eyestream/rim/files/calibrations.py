@@ -4,6 +4,7 @@ import json
 import os
 import zipfile
 import zlib
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -96,4 +97,11 @@ def _build(header: dict[str, Any], arrays: dict[str, Any]) -> Calibration:
 def _tables(kind: type[Tables], arrays: dict[str, Any]) -> Tables:
     """The figures out of their arrays, which have other names in files."""
     names = {stored: name for name, stored in STORED_NAMES.items()}
-    return kind(**{names.get(stored, stored): array for stored, array in arrays.items()})
+    own = {names.get(stored, stored): array for stored, array in arrays.items()}
+    missing = [one.name for one in fields(kind) if one.default is MISSING and one.name not in own]
+    if missing:
+        raise CalibrationError(
+            f"calibration without {', '.join(missing)}: an earlier version of eyestream made it. Take a shipped "
+            "calibration, or make it again with this version"
+        )
+    return kind(**own)

@@ -15,7 +15,7 @@ grace_s = 1.0                            # a slot of which nothing comes is rele
 
 # How its slots are released: by Kaleido. Small movements, of at most 2 degrees each, are within epsilon 10 in any 50
 # samples. The ledger is charged what any movement inside the field costs: 36.05 times as much, for each slot.
-# Half of the released gaze was within 7.8 degrees of the eye (16 people, 300 s each). The mechanism tile is within 7.0
+# Half of the released gaze was within 7.8 degrees of the eye (16 people, 300 s each). The mechanism tile is within 6.5
 # at a hundredth of the charge a second: this one is here to compare with published work.
 [stream.privacy]
 calibration = "kaleido-r2"               # a shipped one by name, or a path with a slash in it ("./mine.npz")

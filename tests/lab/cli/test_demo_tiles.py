@@ -18,7 +18,7 @@ def test_a_new_configuration_of_coarse_gaze_is_whole(tmp_path: Path, capsys: pyt
     said = capsys.readouterr().out
     assert "mechanism      tile" in said
     assert "lasts          a session 4 h 00 min, a day 8 h 00 min of releases\n" in said
-    assert "expect         half of the released gaze within 9.9 degrees of the eye" in said
+    assert "expect         half of the released gaze within 9.6 degrees of the eye" in said
     plan = load(path := tmp_path / "s" / "sidecar.toml")
     assert [(name, stream.mechanism.name) for name, stream in plan.streams.items()] == [("gaze", "tile")]
     stream = plan.streams["gaze"]

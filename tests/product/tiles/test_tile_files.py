@@ -54,5 +54,9 @@ def test_figures_that_are_none_and_rows_are_refused(tmp_path) -> None:
         np.savez(tmp_path / "changed.npz", **arrays | change)
         with pytest.raises(CalibrationError, match=words):
             calibrations.load(tmp_path / "changed.npz")
+    del arrays["tables.changes"]
+    np.savez(tmp_path / "former.npz", **arrays | {"tables.shares": arrays["tables.shares"][0]})
+    with pytest.raises(CalibrationError, match=r"without changes: an earlier version .* Take a shipped calibration"):
+        calibrations.load(tmp_path / "former.npz")
     with pytest.raises(CalibrationError, match="expected a calibration of tiles, not one of klt"):
         tiles_of(calibrations.load("everyday-klt-64"))

@@ -5,6 +5,7 @@ are compared with all, over all sequences of released words.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.tiles import TileSession, slots_touched
 from eyestream.core.tiles.response import word_of
+from eyestream_lab.calibration.tiles import MODES
 from tests.product.tiles import worlds
 from tests.product.tiles.worlds import (
     MOMENTS,
@@ -95,6 +97,15 @@ def a_model_that_sees_the_true_word(session: TileSession, occupancy: NDArray[np.
     return drawn if replaced else word
 
 
+def modes_by_the_gaze(session: TileSession, occupancy: NDArray[np.int64]) -> int:
+    """A slot whose samples lie apart is of the restless mode, whatever was released."""
+    word, _ = session.release(occupancy)
+    reader, own = session._reader, np.zeros(MODES)
+    own[-1 if np.count_nonzero(occupancy[:-1]) > 1 else 0] = 1
+    reader.belief = replace(reader.belief, seen=np.maximum(reader.belief.seen * own[:, None, None], 1.0))
+    return word
+
+
 def a_lost_slot_without_noise(session: TileSession, occupancy: NDArray[np.int64]) -> int:
     """As if "lost" told nothing of the eye."""
     code = session._mechanism.code
@@ -113,7 +124,8 @@ def a_response_of_the_tiles_alone(session: TileSession, occupancy: NDArray[np.in
 
 
 @pytest.mark.parametrize(
-    "fault", [a_model_that_sees_the_true_word, a_lost_slot_without_noise, a_response_of_the_tiles_alone]
+    "fault",
+    [a_model_that_sees_the_true_word, modes_by_the_gaze, a_lost_slot_without_noise, a_response_of_the_tiles_alone],
 )
 def test_faults_of_the_release_pass_epsilon(fault: Release) -> None:
     faulty = laws(release=fault)

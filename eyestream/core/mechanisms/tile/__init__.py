@@ -15,7 +15,7 @@ front_end = "slots"                      # gaze of a [[source]], counted slot by
 grace_s = 1.0                            # a slot of which nothing comes is released as lost so long after its end
 
 # How its slots are released: for regions of interest, dwell and attention. Not for selecting, not for foveation.
-# Half of the released gaze was within 9.9 degrees of the eye (live, 16 people who are not in the calibration).
+# Half of the released gaze was within 9.6 degrees of the eye (live, 16 people who are not in the calibration).
 # Other figures, and what another epsilon gives: docs/coarse-gaze.md.
 [stream.privacy]
 calibration = "everyday-tile"            # a shipped one by name, or a path with a slash in it ("./mine.npz")
@@ -30,7 +30,7 @@ session_epsilon = 47520.0                # 4 hours of slots
 day_epsilon = 95040.0                    # 8 hours, in a day in UTC
 """
 _EXPECTED = (
-    "half of the released gaze within 9.9 degrees of the eye. That is enough for regions of interest, dwell and "
+    "half of the released gaze within 9.6 degrees of the eye. That is enough for regions of interest, dwell and "
     "attention, and not for selecting things"
 )
 

@@ -36,8 +36,8 @@ OUTPUT = {**GAZE, "gaze_error": "deg", "lost": "1", "word": "1"}
 """Names and units of what is released of a slot."""
 
 _NO_WORD = -1.0
-_HEAD = 3
-"""Numbers of a state before its weights: the word, the weight of a lost eye, how many slots the habit is of."""
+_HEAD = 2
+"""Numbers of a state before its weights: the word, and how many slots the habit is of."""
 
 
 class TileCore:
@@ -74,13 +74,13 @@ class TileCore:
             _write(page, gaze, word)
 
     def _belief(self, state: Array) -> Belief:
-        _, lost, slots = state[:_HEAD].tolist()
-        seen, habit = state[_HEAD:].reshape(2, self.tiles.field.rows, self.tiles.field.columns)
-        return Belief(seen, lost, habit, int(slots))
+        start = self.code.motion.start
+        lost, seen, habit = np.split(state[_HEAD:], np.cumsum((start.lost.size, start.seen.size)))
+        return Belief(seen.reshape(start.seen.shape), lost, habit.reshape(start.habit.shape), int(state[1]))
 
 
 def _state(word: float, belief: Belief) -> Array:
-    return np.concatenate(([word, belief.lost, belief.slots], belief.seen.ravel(), belief.habit.ravel()))
+    return np.concatenate(([word, belief.slots], belief.lost, belief.seen.ravel(), belief.habit.ravel()))
 
 
 def _write(page: Array, gaze: Gaze, word: int) -> None:

@@ -31,6 +31,7 @@ class TileTables:
     upright: Whole
     shares: Whole
     scatter: Whole
+    changes: Whole
     lost: Whole
     figures: NDArray[np.float64]
     """(3,) width of a cell in degrees, length of a slot in microseconds, and for how many slots the prior counts."""
