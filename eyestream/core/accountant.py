@@ -1,62 +1,11 @@
 """What one device has spent over all its streams, and whether it may spend more: exact integers, no clock, no file.
 
-Beneath the device are its wearers, with ceilings of their own: `eyestream.core.wearers` says what these mean.
-
-Slots and windows
------------------
 Every chunk of a device that falls due takes one *slot*, released or withheld (cost 0). The slots of all its streams
 form one sequence, in the order of reservation, across sessions and restarts. A chunk is released only when it and the w
-- 1 slots before it, of whatever stream, sum to at most the ceiling E; as each slot is checked when it is taken, and
-costs are not negative, no w consecutive slots ever sum above E. Session numbers, chunk indices and the clock play no
-part. Each stream has a sequence of its own slots beneath, with a window and ceilings of its own where they are set.
-
-A chunk of which nothing is ever released by itself, as those of a session's baseline, is such a slot of cost 0 from
-the beginning (`eyestream.core.anchor`).
-
-*Forgetting a withheld slot is safe.* Take a slot of cost 0 away from the sequence: any w consecutive slots of the true
-sequence lie among at most w consecutive ones of what is left, with the same sum. So a withheld slot need not be
-durable. The slots of one stream are what is left when those of the others are taken away; their costs are not 0, so a
-window of the device says nothing about w consecutive slots *of one stream*: where that is wanted, the stream needs a
-window of its own.
-
-*Merging two neighbouring slots, costs added, is safe* for the same reason. A slot that never fell due would not be
-safe: it moves the window on.
-
-Other sums
-----------
-*Session*: session numbers are the stream's own. The session sum of a device is the sum, over its streams, of what the
-current session of each has cost; the session of a stream is current until the stream begins another one. *Day*: a
-day of the ledger, which follows the host's UTC day and is opened once (`eyestream.core.days`), over all streams.
-*Lifetime*: since the ledger began, over all streams.
-Every sum is of epsilon and of delta, and each may have a ceiling.
-
-Another chunk length or window
-------------------------------
-A stream's n, the device's w or the stream's own w' may change only with a new session of the stream; until then it gets
-"change" as an answer, also when another stream has changed the w of the device.
-
-*w1 gives way to w2, on the device*: the first m = max(w1, w2) slots of the device are withheld, whichever stream they
-belong to. So
-
-(a) w1 consecutive slots that hold an old spend hold at most w1 - 1 < m new slots, all of cost 0: at most E1, as before;
-(b) w2 consecutive slots that hold a new spend begin after the last old slot, as m >= w2: at most E2.
-
-*(n1, W1) gives way to (n2, W2) on a stream*, where W is the larger of w and w': the first max(W1, W2, ceil(W1 n1 / n2))
-slots *of the stream* are withheld. So (a) and (b) hold of its own window; and
-
-(c) the same holds of the stream's old window read as a span of W1 n1 rows, as the withheld slots cover as many.
-
-Where a device has one stream, its slots are the stream's, and all this is what 0.1.0 did. A change during such a wait
-keeps what is left of it, in slots and in rows; w = 0 (no window) asks for no wait.
-
-Announcements
--------------
-Before a stream takes a slot under another n, w or w', and before it is *granted* one in another session, at a higher
-charge than ever or of a new wearer, that is announced; the ledger makes the announcement durable first. So when a
-record of the ledger is damaged, it is known what it can have cost at most, which session of each stream it can have
-been of, and which wearers (`take_unreadable`). Where the lifetime fades, the lower charge of a level is announced too:
-records are read in their order, so what is damaged in front of that announcement counts as what was announced before
-it. Until its first slot a stream stands at the n and w with which it was announced first.
+- 1 slots before it sum to at most the window's ceiling; likewise for sessions, days and the lifetime. `BUDGET.md`
+proves that no sum passes its ceiling, also where slots are forgotten or merged, w or n changes, or a record is damaged.
+Before a stream takes a slot under another n or w, and before it is *granted* one in another session, at a higher charge
+than ever or of a new wearer, that is announced, and the ledger makes the announcement durable first.
 """
 
 from collections.abc import Mapping

@@ -1,63 +1,11 @@
 """A baseline for each session: what stays constant in a wearer's features cancels before anything else sees them.
 
-The first chunks of a session are withheld, about a minute of them. Their mean, feature by feature, is the session's
-*baseline*; from every later chunk it is taken off, and the public centre is put in its place. Then come clamp, map and
-mechanism, as without a baseline. What is released reads as if everybody's first minute had been the corpus' mean.
-
-**Exact.** Values are rounded down to a grid of 2^-shift first, and all is integers: sums, the mean rounded down, the
-difference. Let a constant c of the grid be added to every value of a feature in a session, inside the domain
-(|value| <= 2^44 grid steps, at least 2^23 times the range of the corpus). The mean rounded down moves by c exactly, the
-differences do not move at all, and what the mechanism gets is the same to the last bit. So the loss about such
-constants is 0, for any number of sessions. Nothing is claimed of what is not a constant: how much a wearer's features
-vary, how quickly, and with what.
-
-**The other side.** The baseline is raw data that lives as long as its session. Neighbours that differ in a chunk after
-it differ in the input of one release: epsilon of a chunk. Neighbours that differ in a row of the baseline differ in
-the input of *every* release of the session, and only the sum over the session bounds that. Rows describe windows, so
-gaze of the baseline also enters the first chunks behind it.
-
-**What it costs.** Let x and x' differ in rows of the baseline, and o_1 .. o_m be what the session releases behind it,
-each by a mechanism that is epsilon_i-DP in its own chunk, whatever came out before. Which chunks are withheld does not
-depend on values, and nothing else leaves. So P(o | x) = prod_i P(o_i | o_1 .. o_(i-1), chunk i less the baseline), and
-as a change of the baseline is no more than a change of each of these inputs, P(o | x) <= e^(sum epsilon_i) P(o | x').
-The sum runs over *released* chunks. The withheld ones have no factor in it: what they tell is told by later releases,
-and charged there. So nothing is charged for them. Each takes a slot of cost 0, as every chunk that falls due and is not
-released. The sums over session, day and lifetime bound what they did, as they sum over all factors there are. A window
-never bounded a change of the baseline, charged or not, because the releases that it enters lie behind the window.
-
-**A restart inside the baseline** loses it with the process; nothing had been released that depended on it. The new life
-takes the next chunks. Slots of cost 0 are not waited for, so a row of the lost baseline may come again: it has been in
-no release then, as the first chunk behind a baseline is durable, with all rows before it, before it is released.
-
-**Several baselines in one session of the tracker.** A pause, a jump of row numbers, or a restart breaks a session off,
-and it begins anew with a baseline of its own. Gaze whose windows lie on both sides would cost its chunks before, and
-every release after. Row k of a session is of the moment k / rate, so s seconds of gaze enter at most
-R = ceil(rate (window + memory + s)) rows of consecutive numbers. Let l be the last row of the last chunk before, and
-f the first row after: where f >= l + R, no R consecutive numbers hold both. So R - 1 rows are left out after l, with
-s = 1, whatever arrives and whenever. Then gaze that enters a baseline enters the releases after that one and nothing
-before it; they are of one session of the tracker, and its ceiling holds of their sum. And gaze that enters none costs
-what it costs without baselines, as each of its rows is in one chunk. Times of arrival would not do: rows may be held
-up on their way, and come after a pause that was none for the eye. Numbers alone would do; that a pause of less than
-window + memory ends a session (`idle_s`) is refused besides, for rows after it still describe gaze of before it.
-
-**A lost baseline.** An eye that was not seen in the first minute leaves a weak mean, or none. What would mend it live:
-
-1. An estimate from released rows. A constant of the wearer must be released for that, so its loss is no longer 0. From
-   raw rows instead, each chunk would enter all later ones, and cost the sum over them, as the first minute does.
-2. A second minute by the clock, for everybody. It tells nothing, withholds as much again of every session (with 64 rows
-   the first chunk comes after 160 s, not 96), and only the sum over the session bounds what two minutes tell. 4 of 59
-   recordings needed it. For those alone, it would show who they are in when their first chunk comes.
-3. To let the tracker's side know, which has the raw rows. It tells nobody else anything and costs nothing. It mends
-   nothing by itself: the wearer may begin a session again, which is seen as every beginning is.
-
-The third is done: `Publisher.baseline_seen` counts where the rows come from, and the sidecar does not even know. For
-recordings see `eyestream_lab.recordings.worth`.
-
-**Fresh.** A baseline that is kept from session to session cancels nothing: what it is off the wearer's mean is then the
-same in every session, and names the wearer. So it belongs to the session object, and ends with it.
-
-A feature without any value in the baseline is missing for the whole session: else its offset would not cancel. How many
-chunks are withheld is public and does not depend on values.
+The first chunks of a session, about a minute, are withheld. Their mean, feature by feature, is the session's
+*baseline*. It is subtracted from every later chunk, and the public centre is added in its place. Values are rounded
+down to a grid first, and all is integers: a constant that is added to a feature in a whole session changes nothing that
+is released. The baseline is raw data that lives as long as its session. A change in it changes the input of every
+release of the session, so only the session's sum bounds that. `BASELINE.md` has the proofs, and what a restart, several
+baselines in one session and an eye that was not seen mean.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,45 +1,12 @@
-"""Losses and ceilings in fixed point, so that sums are exact.
+"""Losses and ceilings in fixed point, so that sums are exact; `BUDGET.md` has the proofs.
 
-Epsilon is an integer in units of 1e-12, delta in units of 1e-18.
+Epsilon is an integer in units of 1e-12, delta in units of 1e-18. A charge is what is spent: a float counts at its exact
+binary value, rounded up. A ceiling is what was written: a float counts as its shortest decimal, rounded down. So ten
+charges of the float 0.1 do not fit a ceiling of 1, and a mechanism spends not `epsilon` as written but
+`spendable(epsilon)`: k such charges fit every ceiling that is written as k times epsilon.
 
-**A charge is what is spent.** A float is taken at its exact binary value, a text at the decimal that it is; both are
-rounded up. The shortest decimal of a float will not do: 40 % of all decimals lie below their float, by up to half a
-unit in its last place.
-
-**A ceiling is what was written.** A float is taken as its shortest decimal (`repr`), which is what stands in the
-configuration, and rounded down.
-
-So ten charges of the float 0.1, which is 0.1 + 5.6e-18, no longer fit a ceiling of 1. A mechanism therefore spends not
-`epsilon` as written but `spendable(epsilon)`. Let U be the written decimal D in units, rounded down, and s the largest
-float with s <= U / 10^12. Then
-
-(a) s <= D: no more is spent than what was written;
-(b) s is charged at most U, as s 10^12 <= U and U is an integer;
-(c) k charges fit every ceiling written as C >= k D: k U <= k D 10^12 <= C 10^12, and as k U is an integer, it is at
-    most C 10^12 rounded down.
-
-What is given up is less than 1e-12 and less than one unit in the last place of the float. The same holds of delta with
-units of 1e-18.
-
-**A lifetime that fades**: epsilon of a chunk halves, level by level, as the lifetime's ceiling nears.
-
-Let L be the ceiling of the lifetime, and s what the device has been charged since its ledger began, over all streams.
-A chunk that costs e on level 0 costs e / 2^j on level j, and level j may be charged up to the bound
-
-    B_j = L - L / 2^(j+1), rounded up;   of the last level B = L.
-
-A chunk is on the first level j with s + e / 2^j <= B_j; on the last one when there is none. So
-
-(a) no sum of charges passes L, whatever streams ask in whatever order, as the ledger decides about one request at a
-    time and knows s exactly; on the last level the ceiling of the lifetime itself stands guard;
-(b) a stream never goes back to an earlier level while L stands: s does not fall, and what did not fit does not fit
-    later. With a lower L all bounds fall, and levels are only reached sooner;
-(c) level j holds (B_j - B_(j-1)) / (e / 2^j) = L / (2 e) chunks of a stream that spends alone, the last one twice as
-    many: each level lasts as long as the one before, and tells half as much.
-
-The level is a function of charges in the ledger alone, never of data, nor of the clock. What is released on a level has
-the loss of that level; by adaptive composition the losses add up as charged. No code word is kept and sent again: that
-would be no differential privacy for a signal that changes, and the words would name the wearer.
+A lifetime may *fade*: epsilon of a chunk halves, level by level, as the lifetime's ceiling nears. Level j may be
+charged up to L - L / 2^(j+1), the last level up to L. The level follows from charges in the ledger alone.
 """
 
 import dataclasses
@@ -103,7 +70,7 @@ def ceiling_units(value: Number, units: int = EPSILON_UNITS) -> int:
 def spendable(value: float, units: int = EPSILON_UNITS) -> float:
     """The largest float that is charged at no more than the decimal of `value`, that decimal rounded down to units.
 
-    A mechanism is calibrated to it, so that k releases fit a ceiling that is written as k times `value` (proof above).
+    A mechanism is calibrated to it, so that k releases fit a ceiling that is written as k times `value` (`BUDGET.md`).
     It is 0 when `value` is less than a unit. Raises as `charge_units`.
     """
     most = Fraction(ceiling_units(value, units), units)

@@ -1,28 +1,9 @@
 """Days of a budget: which of them a ledger has opened, and which one a slot counts for. Pure: no clock.
 
-The ceiling of a day holds of each number that the host's clock calls a day. A clock may be wrong: ahead for a moment,
-behind, set again and again. The rule is: **a day is opened once**. What was spent on it is kept as long as the clock
-may come back to it. So
-
-(a) what counts for one day never passes the ceiling of a day, whatever the clock showed before, between and after;
-(b) a clock that comes back to a day that was open goes on with the sum of that day, and one that goes back to a day
-    that is over counts for the last day that is: going back brings nothing.
-
-Known are the last day up to which all days are over, itself the one that is open, and at most `MOST_AHEAD` days that
-were opened *ahead* of it, over a gap. In use day after day there are none. After a month without a chunk
-today is one, and stays one until the fourth day that is opened; then the gap is closed. A clock that was ahead for a
-moment leaves one such day, which nobody misses until it comes: the others between are opened as they come.
-
-(c) So a clock that showed at most `MOST_AHEAD` wrong days, each ahead by more than one, costs nothing once it is right
-    again, and one that was ahead by one day costs that day.
-(d) Where more wrong days were shown, the lowest of them is taken for right, and nothing new is opened up to it.
-    Somebody has to say what day it is: `Days.begin_at`, with which all that counts for later days counts for that one.
-    Where sums of these days are not kept any more, all that was ever spent counts for that one. So (a) holds across
-    that word too: nothing is granted for a day on which its ceiling is reached. The later days begin empty when they
-    come: by that word, none of them has come yet.
-
-How quickly days may be opened is not known here: a clock that is set forward again and again opens one at each turn.
-`eyestream.rim.ledger.ledger` bounds that by the time that passes.
+The ceiling of a day holds of each number that the host's clock calls a day, and a clock may be wrong. So **a day is
+opened once**, and its sum is kept as long as the clock may come back to it. Up to `MOST_AHEAD` days may be open ahead,
+after a gap. `BUDGET.md` proves that no day passes its ceiling, whatever the clock shows, and says what a wrong clock
+costs. `eyestream.rim.ledger.pace` bounds how quickly days are opened.
 """
 
 from collections.abc import Sequence

@@ -1,46 +1,10 @@
 """Maximal leakage: by what factor releases raise the chance to guess anything about what they were made from.
 
-Let X be what enters a mechanism, Y its release, and U anything that somebody wants to guess about X: any function of
-it, also a random one, under any prior. The gain is the largest possible ratio of the chance of a right guess with Y to
-the chance without, over all U, priors and rules of guessing. Its logarithm is the maximal leakage of Issa, Wagner,
-Kamath (An operational approach to information leakage, IEEE Trans. Inf. Theory 66, 2020), and for discrete outputs
-
-    gain = sum over y of max over x of P(y | x).
-
-Proof that no guess does better: whoever sees y guesses right with the chance sum_y max_u sum_x P(u, x) P(y | x). The
-inner sum is at most P(u) max_x P(y | x), hence the whole at most max_u P(u) times the gain. Guessing X itself, when all
-its finitely many values are equally likely, reaches it.
-
-No neighbours enter: the unit is the whole of X, here one chunk of one device. The gain of a pure epsilon-DP mechanism
-is at most e^epsilon, and often far below it.
-
-**It is an average over releases.** One rare release may raise the odds by more, up to e^epsilon; the gain says what
-guessing is worth before the release is seen. It does not replace epsilon, it stands beside it.
-
-**Chunks multiply**, whether they are independent or not, and also when earlier releases decide how a chunk is coded:
-sum over (y1, y2) of max over (x1, x2) of P(y1 | x1) P(y2 | x2, y1) is at most the product of the largest gains of the
-parts. A guess about *one* chunk by somebody who sees a whole session is bounded by the product over the session, not by
-that chunk's gain, because other chunks may tell of it.
-
-**Randomised response.** K = 2^b words, replaced with chance rho by a uniform one: every word is likeliest from itself,
-with p = 1 - rho + rho / K, so the gain is K p = K (1 - rho) + rho. rho is an integer over 2^128: the figure is exact.
-An encoder that cannot reach some words makes it smaller.
-
-**Discrete Laplace**, P(z) ~ exp(-rate |z + 1/2|), added to an integer a with |a| <= A. With q = e^-rate, the output o
-is likeliest, with probability (1 - q) / 2, from a = o or o + 1 where one of them is allowed, which holds for 2 A + 2
-outputs. Any other output is likeliest from the end next to it, and the two tails sum to q / 2 each:
-
-    gain = (2 A + 2) (1 - q) / 2 + q = 1 + A (1 - q).
-
-The sampler's noise ends at T = 2^digits; then every probability inside is divided by 1 - q^T and the tails are cut:
-gain = 1 + A (1 - q) / (1 - q^T). Clamping the output to [-u, u], u >= A, merges outputs that are likeliest from one
-end: it changes nothing. With a smaller u the gain is smaller.
-
-**A ball of integers.** Coordinates with |a_i| <= A_i lie in a box, whose gain is the product over the coordinates.
-Besides, if sum |a_i| <= R for all inputs, P(y | a) <= e^(rate R) P(y | 0) for noise without end, so that the gain is at
-most e^(rate R): a ball about the origin that spends epsilon between its farthest points has R = half of their distance
-and a gain of at most e^(epsilon / 2). (An end at T divides by 1 - q^T for every coordinate.) The smaller of the two is
-returned: an upper bound, not the exact value.
+The gain is the largest ratio of the chance of a right guess with the release to the chance without, over all things to
+guess, priors and rules; for discrete outputs sum over y of max over x of P(y | x). The unit is one chunk of one device.
+It is an average over releases and stands beside epsilon. Gains of chunks multiply. `LEAKAGE.md` has the proofs, for
+randomised response, discrete Laplace noise and a ball of integers. (Issa, Wagner, Kamath, IEEE Trans. Inf. Theory 66,
+2020.)
 """
 
 import math

@@ -1,6 +1,6 @@
 """Sums of slots in one sequence: of a device over all its streams, or of one stream. Exact integers.
 
-`eyestream.core.accountant` says what slots and windows are, and proves what is used here.
+`BUDGET.md` says what slots and windows are, and proves what is used here.
 
 An *odometer* is what a device and its streams have spent, as values to read.
 """

@@ -1,47 +1,9 @@
 """What each wearer of a device has spent, beneath the device. Exact integers, no clock, no file.
 
-Two subjects
-------------
-A budget has a subject. The first is a *device*: its ceilings bound the sum over all its chunks, whoever wears it. The
-second is a *wearer* of that device: a person whom the tracker names with a handle, a number from 1 to 2^32 - 1 that
-means nothing outside. A session has one wearer from its start to its end, and each of its chunks names that wearer. The
-ceilings of a wearer bound the sum over the chunks of the device that name the wearer, over all its streams.
-
-Both subjects must allow a chunk, and both are charged for it. So the sums of the device are what they would be without
-handles. And no sum of a wearer passes a ceiling of the wearer: each chunk is checked before it is granted, and charges
-are not negative.
-
-*Privacy unit.* Neighbours differ in any way in the rows of all chunks that name one wearer. What is granted and what is
-withheld follows from charges, never from rows. So, by adaptive composition, the loss of everything that the device
-releases between such neighbours is at most the lifetime's ceiling of a wearer.
-
-What it rests on
-----------------
-*No handle* (0): the chunk counts for its device alone, and no ceiling of a wearer bounds it.
-
-*Handles are believed.* Two persons under one handle share one budget, which counts too much. One person under many
-handles has as many budgets: then the ceilings of a wearer bound little, and those of the device still bound all. A
-device has at most `MOST_WEARERS` handles. A chunk that names one more is withheld, as what is forgotten cannot be
-counted.
-
-*One device.* The same handle on another device is another wearer, also in one ledger: nobody says that it is the same
-person.
-
-Which ceilings
---------------
-*Day and lifetime*, as of the device. *Window*: w consecutive slots are of the device, and the slots of a wearer are
-some of them. So the window of the device bounds them too. *Session*: it has one wearer, so the session's ceiling of the
-device bounds it. *Fading*: the lifetime of a device may fade, that of a wearer stops. Epsilon stands on every published
-chunk. A level that followed the sum of a wearer would mark the wearer on each of them.
-
-*What withholding tells.* A chunk that is withheld for a ceiling of a wearer is missed by everybody who reads. It tells
-that who wears the device has spent that much. After the end of a lifetime, each later session of that wearer can be
-known by it. Nothing else that is published depends on a handle.
-
-Damage
-------
-A wearer is announced, durably, before the first chunk that is granted in the wearer's name. A record that cannot be
-read may be of any wearer who is known. So each of them is charged what the device is charged.
+A budget has two subjects: a device, and each of its wearers, whom the tracker names with a handle from 1 to 2^32 - 1
+(0: nobody is named). Both must allow a chunk, and both are charged for it. A wearer has ceilings of days and of a
+lifetime; windows and sessions of the device bound the wearer too. `BUDGET.md` says what this protects and what it rests
+on.
 """
 
 from collections.abc import Iterable, Mapping

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/core/**/*.md", "docs/**/*.md")
+PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "eyestream/**/*.md", "lab/**/*.md", "docs/**/*.md")
 NAMED = re.compile(r"`(?:(?P<file>[\w/]*test_\w+\.py)(?:::(?P<of>test_\w+))?|(?P<alone>test_\w+))`")
 PROVEN = {
     "eyestream/core/KLT.md": 8,

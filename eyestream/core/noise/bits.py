@@ -1,40 +1,12 @@
-"""Uniform random words for the samplers, from entropy that the operating system gives at the moment of each draw; and
-biased binary digits made of them.
+"""Uniform random words, from entropy that the operating system gives at each draw; biased binary digits made of them.
 
-A copy of this process - a native fork, a restored checkpoint - starts with the same memory, so nothing that is in
-memory may decide the words. Every draw therefore asks the operating system: a short one takes its words from there, a
-long one takes AES-256 in counter mode at a counter that is drawn anew, uniformly from 2^128, under a key that the
-operating system gave when the cipher was made.
+A copy of this process starts with the same memory, so nothing in memory may decide the words. A short draw takes the
+system's own words. A long one takes AES-256 in counter mode, at a counter that is drawn uniformly from 2^128, under a
+key that the operating system gave when the cipher was made. No configuration, variable or command can choose the words.
 
-Why a copy cannot share words: two copies hold the same key and draw different counters. One counter serves at most 2^20
-blocks, so those of q draws, in all copies together, meet with probability at most q^2 2^21 / 2^128; blocks that do not
-meet are independent to whoever cannot break AES-256. Copies of a whole virtual machine rest on the kernel inside, which
-takes new entropy when it is told of the copy (vmgenid); a kernel that is not told repeats itself.
-
-A source is never seeded: no configuration, environment variable or command can choose its words.
-
-**Biased digits.** A discrete Laplace integer is made of words that are compared with thresholds. The binary digits of a
-geometric variable on 0 .. 2^t - 1 are *independent*, the i-th being one with probability p_i = 1 / (1 + exp(alpha
-2^i)): every digit is biased, the low ones slightly; uniform low digits would cost extra epsilon.
-
-**Sampling a digit.** With p = 2^-e q, 1/2 < q <= 1, a digit is one when e random bits are all zero (exact) and one
-32-bit word is below round(2^32 q); for p >= 1/4 the word alone decides, with q = p. Each digit's probability p' is thus
-within a factor 1 +- 2^-31 of p, however small p is. The number of words, comparisons and memory accesses is fixed: it
-depends on nothing that is drawn. Thresholds come from decimal arithmetic, which every machine rounds alike;
-`digits_within` verifies them.
-
-**Exact checks.** The thresholds are checked against the law exactly: no claim rests on the floating point that made
-them. A digit with threshold integers t_1 .. t_m is one with probability p' = prod (t_j + 1) / 2^32, a rational number.
-Its law wants p = 1 / (1 + E), E = exp(alpha 2^i) > 1, alpha the rate as the rational number that its float is. With
-
-    x = p' / p - 1 = p' (1 + E) - 1      we have      (1 - p') / (1 - p) - 1 = -x / E,
-
-so |x| <= D - D^2 is enough, D the accounted deviation: then both logarithms lie within +- D, because log(1 + x) <= x
-and log(1 - x) >= -x / (1 - x), and (D - D^2) / (1 - D + D^2) <= D.
-
-E is computed with 60 decimal digits: exp(alpha) is correctly rounded (a property of Python's `decimal`), and every
-squaring at most doubles the relative error and adds a rounding, so after 34 of them it is below 2^35 10^-59 < 10^-48;
-the tolerance is narrowed by `_SLACK` = 10^-40 for that and for the few products that follow.
+A discrete Laplace integer is made of independent, biased binary digits. The number of words, comparisons and memory
+accesses is fixed: it depends on nothing that is drawn. `digits_within` verifies the thresholds in exact arithmetic.
+`NOISE.md` has the arguments.
 """
 
 import os

@@ -193,7 +193,7 @@ class SecureNoise:
 
     A mechanism draws when the chunk lies before it, after the chunk's budget has been reserved. Nothing is drawn ahead
     and kept: whatever is in memory when a process is copied, two copies never add the same noise to two chunks
-    (`eyestream.core.noise.bits` has the argument).
+    (`NOISE.md` has the argument).
     """
 
     certified = True
