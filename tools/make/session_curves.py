@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import JointTables
 from eyestream.core.mechanisms import build
 from eyestream.rim.files import calibrations
-from eyestream_lab.correlation.attack import strongest
 from eyestream_lab.correlation.chains import MarkovClass
 from eyestream_lab.correlation.laws import emission_of
 from eyestream_lab.correlation.profile import profile
 from eyestream_lab.study.population import Population
+from tests.rigs.chain_attack import strongest
 from tools.make import everyday
 
 Array = NDArray[np.float64]

@@ -34,7 +34,15 @@ def check_deniability(k: int, gamma: float, name: str) -> None:
 
 
 def classes(log_p: ArrayLike, gamma: float) -> NDArray[np.float64]:
-    """Class of each log-probability (or log-density); NaN, which equals nothing, for minus infinity."""
+    """Class of each log-probability (or log-density); NaN, which equals nothing, for minus infinity.
+
+    Examples
+    --------
+    Probabilities of 0.6 and 0.9 are of one class for gamma = 2, one of 0.3 is of the next:
+
+    >>> classes(np.log([0.6, 0.9, 0.3, 1e-300]), 2.0).tolist()
+    [0.0, 0.0, 1.0, 996.0]
+    """
     values = np.asarray(log_p, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         found = np.floor(-values / math.log(gamma))

@@ -61,6 +61,11 @@ def groups_of(people: Sequence[str], k: int, task: str) -> list[list[str]]:
     """The partition into groups of k to 2k - 1; people who are left over join groups, never form one.
 
     A function of its arguments, whatever the order of `people` is.
+
+    Examples
+    --------
+    >>> sorted(map(len, groups_of(["ann", "bob", "cid", "dee", "eve"], 2, "reading")))
+    [2, 3]
     """
     ordered = sorted(people, key=lambda person: hashlib.sha256(f"{task}\0{person}".encode()).digest())
     count = len(ordered) // k

@@ -145,7 +145,13 @@ class Pace:
 
 
 def how_far(done: int, total: int, left: float | None) -> str:
-    """In words."""
+    """In words.
+
+    Examples
+    --------
+    >>> how_far(10, 40, 240.0)
+    '10 of 40 cells done, about 4 min left'
+    """
     if left is None or done == total:
         return f"{done} of {total} cells done"
     told = f"{left / 60:.0f} min" if left >= 90 else f"{left:.0f} s"

@@ -117,7 +117,13 @@ def outcomes(name: str, folds: Sequence[Fold], seed: int) -> list[Outcome]:
 
 
 def vote(predicted: NDArray[np.intp], label: int) -> float:
-    """1 when the majority of the windows says `label`, else 0; a tie of m is right with probability 1 / m."""
+    """1 when the majority of the windows says `label`, else 0; a tie of m is right with probability 1 / m.
+
+    Examples
+    --------
+    >>> vote(np.array([2, 2, 1]), 2), vote(np.array([2, 1]), 2)
+    (1.0, 0.5)
+    """
     counts = np.bincount(predicted, minlength=label + 1)
     leading = np.flatnonzero(counts == counts.max())
     return float(label in leading) / len(leading)

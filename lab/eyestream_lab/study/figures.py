@@ -79,7 +79,13 @@ def log_values(axis: Axes) -> None:
 
 
 def short(number: float) -> str:
-    """A number for an axis: 4800 as it is, 48000 as 48k, 4800000 as 4.8M."""
+    """A number for an axis, with few digits.
+
+    Examples
+    --------
+    >>> short(4800), short(48_000), short(4_800_000)
+    ('4800', '48k', '4.8M')
+    """
     for unit, size in (("M", 1e6), ("k", 1e4)):
         if number >= size:
             return f"{number / (1e6 if unit == 'M' else 1e3):g}{unit}"

@@ -98,6 +98,13 @@ def total_leakage(backward: Array, forward: Array, epsilon: float, length: int) 
 def supremum(transitions: Array, epsilon: float) -> float:
     """Limit of BPL (or FPL) for constant epsilon and time without end; infinite where it grows for ever.
 
+    Examples
+    --------
+    Chunks that do not depend on each other leak epsilon; a chunk that determines the next one leaks without end:
+
+    >>> supremum(np.array([[0.5, 0.5], [0.5, 0.5]]), 1.0), supremum(np.eye(2), 1.0)
+    (1.0, inf)
+
     The pair (q, d) that attains L at the limit is found by iterating; the limit itself is the closed form of Theorem 5
     for that pair.
     """

@@ -35,7 +35,13 @@ Array = NDArray[np.float64]
 
 
 def most_information(epsilon: float) -> float:
-    """Nats that one release of pure `epsilon` can tell about its input, whatever it is."""
+    """Nats that one release of pure `epsilon` can tell about its input, whatever it is.
+
+    Examples
+    --------
+    >>> round(most_information(4.8), 3)
+    2.263
+    """
     t = epsilon / -math.expm1(-epsilon)
     return t - 1 - math.log(t)
 

@@ -77,7 +77,13 @@ def tame(rows: Array, share: float = 0.01) -> Array:
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean, its standard error, and half the width of its 95 % confidence interval (Student's t)."""
+    """Mean, its standard error, and half the width of its 95 % confidence interval (Student's t).
+
+    Examples
+    --------
+    >>> [round(figure, 3) for figure in mean_and_error([0.5, 0.6, 0.7])]
+    [0.6, 0.058, 0.248]
+    """
     array = np.asarray(values, dtype=np.float64)
     if len(array) < 2:
         return float(array.mean()), math.nan, math.nan

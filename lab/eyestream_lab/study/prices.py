@@ -31,7 +31,15 @@ class Price:
 
 
 def price(epsilon: float, n: int, rate_hz: float) -> Price:
-    """Of chunks of `n` rows of the 52 features that cost `epsilon` each."""
+    """Of chunks of `n` rows of the 52 features that cost `epsilon` each.
+
+    Examples
+    --------
+    Half a minute of rows, at two a second, costs half of what a minute costs:
+
+    >>> price(4.8, 60, 2.0).minute
+    9.6
+    """
     stream = reach_of_features(rate_hz)
     minute, second = (epsilon * stream.chunks_touched(n, seconds) for seconds in (60.0, 1.0))
     return Price(epsilon, epsilon * 60 * rate_hz / n, minute, second)

@@ -173,7 +173,13 @@ def _part(table: Table, columns: Sequence[tuple[str, str]]) -> str:
 
 
 def figure_text(value: Any) -> str:
-    """A value as a table shows it: three significant figures, powers of ten beyond a hundred thousand."""
+    """A value as a table shows it: three significant figures, powers of ten beyond a hundred thousand.
+
+    Examples
+    --------
+    >>> figure_text(0.123456), figure_text(4321.0), figure_text(2.5e6), figure_text(None)
+    ('0.123', '4,321', '2.5e+06', '')
+    """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):

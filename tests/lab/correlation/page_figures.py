@@ -6,12 +6,12 @@ from eyestream.claims.correlation.published import session_claim
 from eyestream.core.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.processes import load_process
-from eyestream_lab.correlation.attack import strongest
 from eyestream_lab.correlation.chains import MarkovClass
 from eyestream_lab.correlation.emissions import laplace
 from eyestream_lab.correlation.profile import profile
 from tests.lab.correlation.small_worlds import cao, chunk_emission, exact_total, own_words, pairs_of_rows, stay_or_move
 from tests.lab.correlation.windows import Windows, exact_second, touched_loss
+from tests.rigs.chain_attack import strongest
 
 Row = tuple[float | str, ...]
 

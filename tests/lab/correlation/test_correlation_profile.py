@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from eyestream.errors import ConfigError
-from eyestream_lab.correlation.attack import change_of_odds, strongest
 from eyestream_lab.correlation.chains import MarkovClass
 from eyestream_lab.correlation.emissions import Emission, laplace, response
 from eyestream_lab.correlation.profile import profile
@@ -23,6 +22,7 @@ from tests.lab.correlation.small_worlds import (
     stay_or_move,
     withheld,
 )
+from tests.rigs.chain_attack import change_of_odds, strongest
 
 TABLE = [  # stay, epsilon; randomised response, CFPA, DCFPA, DCFPA rescaled to its own loss: five chunks, the third
     (0.5, 1, 1.66, 1.32, 0.42, 1.32),

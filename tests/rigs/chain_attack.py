@@ -2,9 +2,9 @@
 
 `strongest` goes through the session from its ends toward the secret and keeps, for every pair of states, the outputs
 that so far tell them apart best. Each entry it returns is the log-ratio of one series of outputs that can occur, hence
-a *lower* bound of epsilon', to stand beside the upper one of `profile`. `change_of_odds` is the forward-backward filter
-(Baum, Petrie, Soules, Weiss, 1970): what a Bayesian with some prior makes of given outputs. It shares nothing with the
-bounds but the class.
+a *lower* bound of epsilon', to stand beside the upper one of `eyestream_lab.correlation.profile`. `change_of_odds` is
+the forward-backward filter (Baum, Petrie, Soules, Weiss, 1970): what a Bayesian with some prior makes of given outputs.
+It shares nothing with the bounds but the class.
 """
 
 from collections.abc import Sequence
