@@ -145,7 +145,7 @@ def learn(first: Array, second: Array) -> Telling:
 
 
 def _ends(values: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of float64 numbers: the last bits as a whole number below `_LAST`, and how many zero bits stand at the end."""
+    """Last bits of float64 numbers as a whole number below `_LAST`, and how many zero bits stand at the end."""
     bits = np.ascontiguousarray(values).view(np.uint64)
     lowest = bits & (~bits + np.uint64(1))
     zeros = np.where(bits == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64)).astype(np.int64))

@@ -54,7 +54,7 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 _FIRST = 256
 """Records that are looked at first, evenly spaced; then four times as many, and so on, and at last all."""
 _SLACK = 1.0
-"""Of a log-density, far above what rounding can do to one."""
+"""Part of a log-density, far above what rounding can do to one."""
 
 
 class SaccadeCoder(Protocol):
@@ -98,7 +98,7 @@ class Records:
 
     @classmethod
     def of(cls, models: Sequence[tuple[Array, Array]]) -> "Records":
-        """Of the events of each person."""
+        """Models of the events of each person."""
         person = np.repeat(np.arange(len(models)), [len(mean) for mean, _ in models])
         mean, sd = (np.concatenate([one[i] for one in models]) for i in (0, 1))
         order = np.lexsort((np.random.default_rng(0).permutation(len(mean)), mean[:, 0]))
@@ -202,7 +202,7 @@ class EventSynthPD:
 
     @property
     def options(self) -> dict[str, object]:
-        """As given, and what saccades are coded with."""
+        """Options as given, and what saccades are coded with."""
         return {"k": self.k, "gamma": self.gamma, "tries": TRIES, "saccades": self.coded}
 
     def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
@@ -235,7 +235,7 @@ class EventSynthPD:
     def release(
         self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
-        """Of each person their own timeline, lost where no draw passed; the models of a task are in memory."""
+        """Each person's own timeline, lost where no draw passed; the models of a task are in memory."""
         events = [events_of(corpus.load(part)) for part in unit.parts]
         fixations = Records.of([(one.mean - self.around(one.mean), one.sd) for one in events])
         coder = self.coder(events, draws)

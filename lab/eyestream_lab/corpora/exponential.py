@@ -83,11 +83,11 @@ class ExponentialDP:
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon, "every": self.every}
 
     def law(self, rows: int) -> LaplaceLaw:
-        """Of the noise on sequences of `rows` rows, all released features together, in steps of their grids."""
+        """Law of the noise on sequences of `rows` rows, all released features together, in steps of their grids."""
         active = int((~self.calibration.constant).sum())
         try:
             rate = ideal_rate(self.epsilon, float(rows * LEVELS), rows)
@@ -168,7 +168,7 @@ class ExponentialAsPrinted:
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         return {"epsilon": self.epsilon, "every": self.every, "as_published": True}
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:

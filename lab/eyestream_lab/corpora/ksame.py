@@ -127,7 +127,7 @@ class OfGroups(Generic[Data]):
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         return {"k": self.k}
 
     def units(self, corpus: Corpus[Data], survey: Survey) -> list[Unit]:

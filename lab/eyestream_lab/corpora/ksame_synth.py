@@ -42,7 +42,7 @@ def _mean_of(lists: Sequence[Array], k: int) -> Array:
 
 @dataclass(frozen=True)
 class _Average:
-    """Of a group: (f, 2) means and deviations of fixations, (s, 3) profiles."""
+    """Models of a group: (f, 2) means and deviations of fixations, (s, 3) profiles."""
 
     mean: Array
     sd: Array
@@ -103,7 +103,7 @@ class KSameSynth(OfGroups[GazeRecording]):
     def release(
         self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
-        """Of each group its members, with models of the group in memory."""
+        """Members of each group, with models of the group in memory."""
         for group in parts_of_groups(unit.parts, self.k):
             events = [events_of(corpus.load(part)) for part in group]
             average = _Average.of(events, self.k)
@@ -133,7 +133,7 @@ class KSameSynthTimed(OfGroups[GazeRecording]):
     def release(
         self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
-        """Of each group as many recordings as members, of one law."""
+        """As many recordings as a group has members, of one law."""
         for group in parts_of_groups(unit.parts, self.k):
             events = [events_of(corpus.load(part)) for part in group]
             average, timeline = _Average.of(events, self.k), _common_timeline(events, self.k)

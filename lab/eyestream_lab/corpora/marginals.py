@@ -70,7 +70,7 @@ def sampled_rows(histograms: Array, lo: Array, hi: Array, count: int, draws: Dra
 
 @dataclass(frozen=True)
 class MarginalsPD:
-    """As published.
+    """Histograms as published.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class MarginalsPD:
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         return {"k": self.k, "gamma": self.gamma}
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
@@ -142,7 +142,7 @@ class MarginalsNoised:
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         made = self.calibration.content_hash
         return {"calibration": made, "epsilon": self.epsilon, "delta": self.delta}
 
@@ -161,7 +161,7 @@ class MarginalsNoised:
         )
 
     def _step(self, corpus: Corpus[Recording]) -> float:
-        """Of the integers that noise is added to, in shares of a person."""
+        """Step of the integers that noise is added to, in shares of a person."""
         counts = int((~self.calibration.constant).sum()) * len(corpus.tasks)
         return gaussian_sigma(self.epsilon, self.delta, float(np.sqrt(2.0 * counts)), counts * BUCKETS) / SIGMA
 

@@ -58,7 +58,7 @@ class Field:
         return round(self.height_deg / self.cell_deg), round(self.width_deg / self.cell_deg)
 
     def edges(self) -> tuple[Array, Array]:
-        """Of columns from the left, and of rows from the top."""
+        """Edges of columns from the left, and of rows from the top."""
         rows, columns = self.shape
         x = np.linspace(-self.width_deg / 2, self.width_deg / 2, columns + 1)
         return x, np.linspace(self.height_deg / 2, -self.height_deg / 2, rows + 1)
@@ -135,7 +135,7 @@ class SaliencyGaussian:
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         size = f"{self.field.width_deg:g} x {self.field.height_deg:g} degrees, cells of {self.field.cell_deg:g}"
         given = {"epsilon": self.epsilon, "delta": self.delta, "clip": self.clip}
         return given | {"field": size, "kernel_deg": self.kernel_deg}

@@ -40,7 +40,7 @@ __all__ = ["BASELINES", "Samplewise", "Treatment", "kaleido", "kaleido_as_publis
 
 Array = NDArray[np.float64]
 Treatment = Callable[[GazeRecording, Draws], Array]
-"""Of a recording (n samples) and a source of randomness: (m, 2) gaze in degrees, lost where it is NaN."""
+"""From a recording (n samples) and a source of randomness: (m, 2) gaze in degrees, lost where it is NaN."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Samplewise:
         return recordings_alone(corpus)
 
     def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
-        """As declared."""
+        """Promise as declared."""
         return self.promised(corpus, survey)
 
     def release(

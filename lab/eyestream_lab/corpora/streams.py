@@ -79,12 +79,12 @@ class ChunkByChunk:
 
     @property
     def name(self) -> str:
-        """Of the mechanism."""
+        """Name of the mechanism."""
         return self.calibration.mechanism
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon, **self.given}
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
@@ -92,7 +92,7 @@ class ChunkByChunk:
         return recordings_of(corpus, self.calibration, survey)
 
     def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
-        """Of all recordings of the person with the most chunks."""
+        """Loss of all recordings of the person with the most chunks."""
         mechanism = build(self.calibration, self.epsilon, **self.given)
         most = corpus.most(
             lambda part: max(chunk_count(survey.extents[part].rows, mechanism.n) - mechanism.baseline_chunks, 0)
@@ -143,7 +143,7 @@ class WholeRecordings:
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon}
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
@@ -151,7 +151,7 @@ class WholeRecordings:
         return recordings_of(corpus, self.calibration, survey)
 
     def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
-        """Of all recordings of a person."""
+        """Loss of all recordings of a person."""
         one = exact("recording", self.epsilon)
         return Promise(of_person(one, corpus.most(), self.name), (), PUBLIC, (one,))
 

@@ -127,7 +127,7 @@ class LevelSynth:
 
     @property
     def options(self) -> dict[str, object]:
-        """As given."""
+        """Options as given."""
         return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon}
 
     def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:

@@ -25,7 +25,7 @@ class System(Protocol[Data]):
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """Name on the command line."""
         ...
 
     @property

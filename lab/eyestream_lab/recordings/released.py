@@ -34,7 +34,7 @@ class Stretch:
     first_row: int
     chunks: int
     epsilon: float
-    """Of a chunk."""
+    """Loss of a chunk."""
 
 
 @dataclass(frozen=True)

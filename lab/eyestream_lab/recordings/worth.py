@@ -28,7 +28,8 @@ _MOST_SHARED = 0.1
 """Share of a recording's rows that may be in a calibration by chance: rows of a lost eye are all alike."""
 
 _LEAST_DISTINCT = 0.5
-"""Of a recording's rows, for one of them to tell whose it is. Where rows are categories, everybody has the same few."""
+"""Share of a recording's rows, for one of them to tell whose it is. Where rows are categories, everybody
+has the same few."""
 
 
 def refuse_own_people(calibration: Calibration, recording: Recording, name: str) -> None:

@@ -22,7 +22,7 @@ _MINUTES = {
     "marginals-pd": 30.0,
     "kaleido": 5.2,
 }
-"""As published: for 15 hours of 30 people (EHTask) on an i7-6800K; of Marginals no more is said."""
+"""Minutes as published: for 15 hours of 30 people (EHTask) on an i7-6800K; of Marginals no more is said."""
 
 
 def page(cells: Mapping[str, Cell]) -> str:
@@ -214,7 +214,7 @@ def _array(values: Sequence[float | None] | None) -> NDArray[np.float64] | None:
 
 
 def _best(cell: Cell, tested: Sequence[str]) -> str:
-    """Of those who name people."""
+    """Share of the attacker who names most people."""
     return _strongest(cell.get("recognised", {}), tested)
 
 

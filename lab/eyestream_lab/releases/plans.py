@@ -13,7 +13,7 @@ Wanted = tuple[str, dict[str, Any]]
 CHUNK = 32
 KALEIDO_EPSILONS = (10.0, 5.0, 2.0, 1.0)
 PRINTED_EPSILONS = (10.0, 100.0, 80.0, 60.0, 40.0, 20.0, 5.0, 2.0)
-"""Of a feature, of Exponential-DP as printed."""
+"""Epsilons of a feature, of Exponential-DP as printed."""
 GAMMAS = (2.0, 1.5, 3.0, 1.0)
 """The paper's tables have 1 too, which is refused."""
 _KS = (2, 4, 6, 8)

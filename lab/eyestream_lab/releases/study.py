@@ -140,7 +140,7 @@ def _declared(gaze: Corpus[GazeRecording]) -> Corpus[GazeRecording]:
 
 
 def _place(folder: Path, key: str, splits: int, deep: bool) -> Path:
-    """Of a cell."""
+    """File of a cell."""
     told = f"{key}-{splits}{'-deep' if deep else ''}"
     return folder / f"{told.replace(' ', '').replace('=', '-')}{CELLS}"
 

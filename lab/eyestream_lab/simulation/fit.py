@@ -33,7 +33,7 @@ STILL = 0.1
 
 @dataclass(frozen=True, slots=True)
 class FeatureFit:
-    """Of one feature that the calibration releases.
+    """Fit of one feature that the calibration releases.
 
     Attributes
     ----------

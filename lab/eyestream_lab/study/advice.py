@@ -152,7 +152,7 @@ def measured(calibration: Calibration, epsilon: float, recordings: Sequence[Reco
 
 
 def _expected(live: Fidelity, later: Fidelity, names: Sequence[str]) -> dict[str, Any]:
-    """As in the saved figures: of a feature that does not vary there is none."""
+    """The same figures as the saved ones: of a feature that does not vary there is none."""
     each = {
         name: {
             key: float(value) if np.isfinite(value := getattr(live, key)[i]) else None

@@ -19,7 +19,7 @@ from eyestream_lab.workers import workers
 __all__ = ["Cell", "Pace", "Record", "compute", "how_far", "key_of"]
 
 VERSION = 2
-"""Of what cells compute; a change of a measure raises it, and what was kept is computed anew."""
+"""Version of what cells compute; a change of a measure raises it, and what was kept is computed anew."""
 
 Record = dict[str, Any]
 """One row of a table: strings, numbers and None."""

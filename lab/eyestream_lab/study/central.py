@@ -53,7 +53,7 @@ _SUBSETS = 20
 
 @dataclass(frozen=True, eq=False)
 class _Figures:
-    """Of the released features (A,): spread S, T(k) (A, K), and N(k) (2 r A / epsilon)^2 at epsilon 1, (A, K)."""
+    """Released features: spread S (A,), T(k) (A, K), and N(k) (2 r A / epsilon)^2 at epsilon 1, (A, K)."""
 
     spread: Array
     lost: Array

@@ -81,7 +81,7 @@ CAPTIONS = {
         "knows the corpus."
     ),
 }
-"""Of figures by their names; that of the traces is `eyestream_lab.study.opening`'s."""
+"""Captions of figures by their names; `eyestream_lab.study.sections` has that of the traces."""
 
 _CHANCE: dict[str, Any] = {"color": "#777777", "linestyle": ":", "linewidth": 1.2}
 _NMSE_LINES = {("nmse_abs", "ours, mean of |NMSE|"): "-", ("nmse_median", "ours, median"): "--"}

@@ -22,7 +22,8 @@ __all__ = ["ATTACKERS", "CLASSIFIERS", "RadialBasisNetwork", "Scorer", "match_me
 Array = NDArray[np.float64]
 
 CLASSIFIERS = ("k-NN", "SVM", "decision tree", "random forest")
-"""As published: k = 11; RBF kernel, C = 1, automatic scale; one tree; 10 trees. Features z-scored on training rows."""
+"""The published settings: k = 11; RBF kernel, C = 1, automatic scale; one tree; 10 trees. Features are z-scored on
+training rows."""
 
 ATTACKERS = (*CLASSIFIERS, "RBF network", "mean matcher")
 

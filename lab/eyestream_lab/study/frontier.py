@@ -35,7 +35,7 @@ __all__ = ["TRACED", "cells", "measure"]
 Array = NDArray[np.float64]
 
 VERSION = 3
-"""Of what these cells compute; those of traces have the next one."""
+"""Version of what these cells compute; those of traces have the next one."""
 
 TRACED = ("rate_saccades", "blink_rate", "mean_fixation_duration", "mean_mean_diameter")
 """Features whose traces are drawn, where a recording has them."""
@@ -152,7 +152,7 @@ def _short(values: Array) -> list[float]:
 
 
 def _limits(world: World, n: int, minutes: Sequence[float]) -> Iterator[Record]:
-    """Of the people at even positions, under klt's model of theirs; sessions as long as the mean recording."""
+    """Limits for the people at even positions, under klt's model of theirs; sessions as long as the mean recording."""
     population = world.population
     name, options = next((name, part.limit) for name in names() if (part := study_part(name)).limit is not None)
     calibration = recalibrated(population, population.calibrating, n, name, dict(options))

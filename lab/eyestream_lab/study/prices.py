@@ -31,7 +31,7 @@ class Price:
 
 
 def price(epsilon: float, n: int, rate_hz: float) -> Price:
-    """Of chunks of `n` rows of the 52 features that cost `epsilon` each.
+    """Price of chunks of `n` rows of the 52 features that cost `epsilon` each.
 
     Examples
     --------

@@ -110,7 +110,7 @@ COLUMNS: dict[str, Columns] = {
         ("explained_variance_median", "median feature"),
     ),
 }
-"""Of every table by its name."""
+"""Columns of every table, by its name."""
 
 
 def _table(name: str, caption: str, records: Sequence[Record], keys: int = 1) -> Table:

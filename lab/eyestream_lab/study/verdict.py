@@ -107,7 +107,7 @@ def _cannot_be_judged(raw: Record) -> str:
 
 
 def _by_use(judged: Sequence[Record], doubt: str) -> list[str]:
-    """Of ways about which nothing is said of who is found."""
+    """Sentences about ways of which nothing is said of who is found."""
     some, nothing = [r for r in judged if useful(r)], [r for r in judged if not useful(r)]
     said = [doubt]
     if some:
@@ -119,7 +119,7 @@ def _by_use(judged: Sequence[Record], doubt: str) -> list[str]:
 
 
 def _by_use_and_identity(judged: Sequence[Record]) -> list[str]:
-    """Of all ways, and what to take."""
+    """Sentences about all ways, and what to take."""
     said, take = [], "What to take: none of these at this price, because nothing of use comes through."
     both = [r for r in judged if useful(r) and found(r) == _NOBODY]
     other = [r for r in judged if useful(r) and r not in both]

@@ -80,7 +80,7 @@ class StudyPart:
 
 
 def study_part(mechanism: str) -> StudyPart:
-    """Of a mechanism by its name; an empty one where there is none."""
+    """The study's part of a mechanism, by its name; an empty one where there is none."""
     return part_of(mechanism).get("study", StudyPart) or StudyPart()
 
 
@@ -96,6 +96,6 @@ def of_chunks() -> str:
 
 
 def ways() -> dict[str, Way]:
-    """Of all mechanisms, in the order of pictures."""
+    """Ways of all mechanisms, in the order of pictures."""
     every = {name: way for mechanism in names() for name, way in study_part(mechanism).ways.items()}
     return dict(sorted(every.items(), key=lambda item: item[1].place))

@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 
 _AXES = 6
 _STRIDE = 8
-"""Of rows: neighbours say nearly the same."""
+"""Rows from one that is looked at to the next: neighbours say nearly the same."""
 _FLOOR = 1e-3
 """Beside variances of about 1, so that an axis on which a session stands still has a logarithm."""
 _LEAST = 1e-9

@@ -56,7 +56,7 @@ def sequence_scores(
     seed: int,
     settings: type[LearningSettings] = LearningSettings,
 ) -> list[Array]:
-    """Of each group of unknown sessions (m, A): (U, P) cosine similarities with P known people.
+    """Cosine similarities (U, P) of each group of unknown sessions (m, A) with P known people.
 
     Parameters
     ----------

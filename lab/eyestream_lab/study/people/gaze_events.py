@@ -25,7 +25,7 @@ _LONGEST_GAP_S = 0.1
 
 
 class EventFigures(NamedTuple):
-    """Of one recording: (events, 51) each, in their order."""
+    """Figures of one recording: (events, 51) each, in their order."""
 
     fixations: Array
     saccades: Array

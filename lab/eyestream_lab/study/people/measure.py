@@ -35,7 +35,7 @@ __all__ = [
 
 PART = "people"
 VERSION = 1
-"""Of what these cells compute."""
+"""Version of what these cells compute."""
 
 HELD_OUT, SHIPPED, RAW = "made anew", "as it is", "raw"
 """How a calibration is attacked: made anew from half of the people by its own recipe, the others released, and the
