@@ -1,14 +1,19 @@
 """The shipped pipeline on a ledger of its own, without links: one process after the other, and what an outsider saw.
 
 All that tests and tools know of how a sidecar is put together behind its links stands here: `Rig.start` builds it,
-`device_of` reaches into it. When the inside changes, this file changes and no test does.
+`device_of` reaches into it. When the inside changes, this file changes and no test does. `World` is a rig whose rows
+carry serial numbers: `World.check` holds at any quiet moment, whatever came in.
 """
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Self, cast
 from unittest import mock
 
+import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +26,7 @@ from eyestream.core.mechanisms import build
 from eyestream.core.reservation import Granted, Obstacle, Request, Withheld
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.pipeline import Arrival, Counters, Pipeline
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw
@@ -31,10 +37,14 @@ from tests.rigs.calibrations import few_features
 from tests.rigs.disk import Disk
 
 __all__ = [
+    "CHARGE",
     "EPSILON",
+    "FEATURES",
     "SCHEMA",
     "Event",
+    "N",
     "Rig",
+    "World",
     "device_of",
     "device_settings",
     "forget_rows",
@@ -272,3 +282,98 @@ class Rig:
         if self._watch_disk:
             self.early += self.disk.charges() - self._before < len(self.published)
         self._on_publish(topic, payload)
+
+
+FEATURES, N = 3, 4
+CHARGE = Charge.of(EPSILON)
+LIFETIME_S = 8.0
+
+
+@cache
+def _mechanism() -> Mechanism:
+    """One for all worlds, one after the other: to build it takes longer than most lives in the fuzzer."""
+    return build(few_features(N, FEATURES), EPSILON)
+
+
+class World(Rig):
+    """Devices ``d0``, ``d1`` ... and one process after the other; `held` chunks fit into the outbox."""
+
+    def __init__(
+        self, folder: Path, *, devices: int = 1, ceilings: Ceilings | None = None, held: int = 64, **settings: Any
+    ) -> None:
+        self._held = held
+        self.serials = itertools.count(1)
+        self.origin: dict[int, tuple[str, int, int]] = {}
+        self.delivered: list[bytes] = []
+        names = [f"d{i}" for i in range(devices)]
+        super().__init__(
+            folder, devices=names, ceilings=ceilings, mechanism=_mechanism(), on_publish=self._put, **settings
+        )
+
+    def start(self) -> None:
+        """A new process, with an outbox that is empty."""
+        self.received = 0
+        self.outbox = Outbox(self._held, LIFETIME_S)
+        super().start()
+
+    def _put(self, topic: str, payload: bytes) -> None:
+        self.outbox.put(topic, payload, self.clock.now)
+
+    def rows(self, seq: int, m: int = 1, session: int = 1, *, end: bool = False, device: str = "d0") -> Arrival:
+        """A message with `m` rows that nobody sent before, to arrive now."""
+        rows = np.zeros((m, FEATURES), np.float32)
+        for i in range(m):
+            serial = next(self.serials)
+            rows[i, 0] = serial
+            self.origin[serial] = (device, session, seq + i)
+        return self.sent(rows, seq, session, end=end, device=device)
+
+    async def take(self, *arrivals: Arrival, now: float | None = None) -> None:
+        """As the rig's, and the messages are counted."""
+        self.received += len(arrivals)
+        await super().take(*arrivals, now=now)
+
+    def deliver(self, *, acknowledge: bool = True) -> bytes | None:
+        """Send the first entry; without an acknowledgement it will be sent again."""
+        entry = self.outbox.first(self.clock.now)
+        if entry is None:
+            return None
+        self.delivered.append(entry.payload)
+        if acknowledge:
+            self.outbox.acknowledge(entry, self.clock.now)
+        return entry.payload
+
+    def check(self) -> None:
+        """What holds at any quiet moment."""
+        counters, outbox = self.pipeline.counters, self.outbox
+        assert self.received == counters.rejected.total() + counters.taken
+        for settings in self.settings:
+            c = self.pipeline.rows(settings.key)
+            assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump + c.wearer
+        settled = counters.released + counters.withheld.total() + counters.dropped.total()
+        assert counters.due == settled, "a chunk that nobody asked for"
+        assert self.pipeline.failed or counters.dropped["ledger"] == 0
+        assert counters.released == outbox.delivered + outbox.expired + outbox.overflow + outbox.refused + len(outbox)
+        self._check_privacy()
+
+    def _check_privacy(self) -> None:
+        rows = Counter(self.origin[serial] for released in self.releases for serial in released)
+        assert all(count == 1 for count in rows.values()), "a row is in two releases"
+        granted = self.granted
+        spans = Counter((g.key.device, g.session, row) for g in granted for row in range(g.first_row, g.last_row + 1))
+        assert all(count == 1 for count in spans.values()), "a row is charged twice"
+        assert rows.keys() <= spans.keys(), "a row is released and not charged"
+        assert len(self.published) <= len(self.releases) <= len(granted)
+        assert self.spent() == len(granted) * CHARGE.epsilon
+        self._check_stream()
+
+    def _check_stream(self) -> None:
+        """Chunks of a private session follow one another, finite, each said once; a retry is the same bytes."""
+        seen: dict[tuple[str, int], int] = {}
+        for topic, payload in self.published:
+            chunk = msgpack.unpackb(payload)
+            key = (topic, chunk["session"])
+            assert chunk["chunk"] > seen.get(key, -1)
+            seen[key] = chunk["chunk"]
+            assert np.isfinite(np.frombuffer(chunk["values"], "<f4")).all()
+        assert set(self.delivered) <= {payload for _, payload in self.published}

@@ -28,7 +28,7 @@ from typing import Any
 
 from eyestream.rim.config import LimitSettings
 from eyestream.streams import StreamKey
-from tests.rigs.load import MOST_ROWS, Flood, N, flooding
+from tests.rigs.sidecar import MOST_ROWS, Flood, N, flooding
 
 CALM = 20
 LOUD = f"d{CALM}"

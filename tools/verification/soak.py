@@ -45,7 +45,7 @@ from eyestream.streams import StreamKey
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 from tests.rigs.footprint import heap_bytes, note_lags, open_files, p99, rss_bytes
 from tests.rigs.hostile.corpus import every, payload
-from tests.rigs.load import MOST_ROWS, Flood, N, flooding
+from tests.rigs.sidecar import MOST_ROWS, Flood, N, flooding
 from tests.rigs.trend import Trend, trend
 
 DEVICES = 4

@@ -14,8 +14,7 @@ import pytest
 from eyestream.core.charge import Ceilings
 from eyestream.core.chunking.device import Clock
 from eyestream.rim.sidecar.pipeline import Arrival
-from tests.rigs.rig import EPSILON
-from tests.rigs.world import N, World
+from tests.rigs.rig import EPSILON, N, World
 
 HOUR, DAY = 3600.0, 86_400.0
 STEPS = [HOUR, -HOUR, DAY, -DAY, -0.001, 1e9, -1e9, 2.0**63, -(2.0**63), 1e308, -1e308]

@@ -18,8 +18,8 @@ from eyestream.streams import StreamKey
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 from tests.rigs.footprint import rss_bytes
 from tests.rigs.hostile.corpus import every, payload
-from tests.rigs.load import FEATURES, MOST_ROWS, Flood, N, flooding
 from tests.rigs.rig import device_of, reserved_spans
+from tests.rigs.sidecar import FEATURES, MOST_ROWS, Flood, N, flooding
 
 MB = 1_000_000
 LIMITS = LimitSettings(raw_messages=128, released_chunks=64, deadline_s=0.5)

@@ -13,7 +13,7 @@ from eyestream.errors import PayloadError
 from eyestream.wire import envelope
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES, decode_raw
 from tests.rigs.hostile.corpus import FEATURES, SCHEMA, every, payload, read
-from tests.rigs.world import World
+from tests.rigs.rig import World
 
 MOST_BYTES = 8_000_000
 """What one message of 64 KiB may cost; msgpack read without types grows 73 times, to 4.7 MB."""

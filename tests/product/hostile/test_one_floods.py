@@ -17,8 +17,8 @@ from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.rim.sidecar.worker import _Share
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES, encode_raw
-from tests.rigs.load import MOST_ROWS, N, flooding
 from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.sidecar import MOST_ROWS, N, flooding
 
 LIMITS = LimitSettings(raw_messages=128, released_chunks=64, deadline_s=0.5)
 CALM, LOUD = "d0", "d1"

@@ -19,7 +19,7 @@ from eyestream.wire.messages import REASONS, decode_raw, encode_raw
 from eyestream.wire.topics import parse_topic
 from tests.rigs.hostile.corpus import FEATURES, FOLDER, SCHEMA, every, payload, read
 from tests.rigs.hostile.judge import NESTING_DEPENDS, judge
-from tests.rigs.world import N, World
+from tests.rigs.rig import N, World
 
 CASES = every()
 REFUSED = [case for case in CASES if case["reason"] is not None]

@@ -12,7 +12,7 @@ from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sidecar.sidecar import DISPUTE_SECONDS
 from eyestream.wire.status import Owner, encode_owner
 from eyestream.wire.topics import owner_topic
-from tests.rigs.load import Flood, N, flooding
+from tests.rigs.sidecar import Flood, N, flooding
 
 LIMITS = LimitSettings(raw_messages=256, released_chunks=256, deadline_s=30.0)
 DEVICES = 20

@@ -22,7 +22,7 @@ from eyestream.wire.messages import MAX_U64, REASONS, RawRows, decode_raw
 from tests.rigs.hostile.corpus import FEATURES, SCHEMA
 from tests.rigs.hostile.judge import NESTING_DEPENDS, judge
 from tests.rigs.hostile.readers import read_configuration, read_ledger, read_packets, read_release
-from tests.rigs.world import N, World
+from tests.rigs.rig import N, World
 
 __all__ = ["TARGETS", "live", "read_payload"]
 

@@ -29,7 +29,7 @@ from eyestream.wire.messages import (
 from eyestream_lab.testing.clocks import until
 from tests.rigs.clients import WELCOME, at_a_pipe
 from tests.rigs.hostile.corpus import CHECKOUT
-from tests.rigs.world import CHARGE
+from tests.rigs.rig import CHARGE
 
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 

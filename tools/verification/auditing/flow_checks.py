@@ -32,12 +32,11 @@ from eyestream.wire.messages import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
 from eyestream_lab.audit.trials import Array
 from tests.rigs.calibrations import synthetic
-from tests.rigs.load import PrivateLink, hand_over
 from tests.rigs.logs import silence
 from tests.rigs.memory_ledger import decide
 from tests.rigs.payloads import tagged
 from tests.rigs.seams import replaced
-from tests.rigs.sidecar import NO_BROKER, opened, settings_for
+from tests.rigs.sidecar import NO_BROKER, PrivateLink, hand_over, opened, settings_for
 from tools.verification.auditing.findings import Finding, Part, first_failure
 from tools.verification.auditing.station import EPSILON, FEATURES, WIDE, Station, device_settings, folder
 
