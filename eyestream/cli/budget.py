@@ -19,11 +19,11 @@ from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.config import load
 from eyestream.rim.ledger.guarded import accept, guarded, ledger_copy
 from eyestream.rim.ledger.identity import ledger_name
-from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.operating import OperatedLedger, read_export, write_export
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.records import VERSION
 from eyestream.rim.ledger.second_place import FilePlace, lives_beside
-from eyestream.rim.ledger.snapshot import StreamFacts, read_export, write_export
+from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.rim.plan import Plan
 from eyestream.rim.plan import load as load_plan
 from eyestream.streams import StreamKey
@@ -158,13 +158,13 @@ def _change(args: argparse.Namespace, place: Path | None) -> None:
         _import(args.ledger, place, args.taken)
 
 
-def _changed(path: Path, place: Path | None, change: Callable[[Ledger], _T]) -> _T:
+def _changed(path: Path, place: Path | None, change: Callable[[OperatedLedger], _T]) -> _T:
     """What `change` of the ledger gives. With a second place, no copy from before it goes on any more.
 
     The change takes no slot, so a copy from before is as long as the ledger. Two lives tell them apart: the first one
     refuses a ledger that is itself such a copy, and the second one overtakes what was copied until the change was made.
     """
-    with Ledger(path, ceilings=Ceilings()) as ledger:
+    with OperatedLedger(path, ceilings=Ceilings()) as ledger:
         if place is None:
             return change(ledger)
         with guarded(ledger, path, place):
@@ -182,7 +182,7 @@ def _vouch(path: Path, place: Path | None) -> None:
 def _accept(path: Path, place: Path | None) -> None:
     if place is None:
         raise ConfigError("--accept: expected --config FILE with a second_place in [sidecar]")
-    with Ledger(path, ceilings=Ceilings()) as ledger:
+    with OperatedLedger(path, ceilings=Ceilings()) as ledger:
         had, has = accept(ledger, path, place)
     print_accepted(place, path, had, has)
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Self
 
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.meter import Odometer
@@ -18,9 +19,7 @@ from eyestream.core.reservation import NO_SLOT, Granted, Request, RowMark, Withh
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book
-from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.records import LAST_DAY, Header, check_name
-from eyestream.rim.ledger.snapshot import DeviceExport
 from eyestream.rim.ledger.writer import Writer
 from eyestream.streams import StreamKey
 
@@ -113,7 +112,7 @@ class Ledger:
                 self._writer.settle_in()
             stack.pop_all()
 
-    def __enter__(self) -> "Ledger":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -199,19 +198,6 @@ class Ledger:
                 with self._writing():
                     self._writer.rewrite()
 
-    def begin_day_at(self, day: int) -> None:
-        """Let it be `day`, which somebody has looked at; what was spent on days after it counts for it.
-
-        Where the sum of `day` is not known any more, all that the device has ever spent counts for it. Raises
-        LedgerError.
-        """
-        if not 0 <= day <= LAST_DAY:
-            raise LedgerError(f"{self._path}: {day} is no day that a ledger can hold")
-        with self._lock, self._writing():
-            self._book.begin_day_at(day)
-            self._writer.rewrite()
-            self._day = day
-
     def refuse_moved(self, device: str, where: str) -> None:
         """Raise ConfigError when the device was moved to another ledger; `where` is the key or option that names it."""
         with self._lock:
@@ -222,54 +208,6 @@ class Ledger:
         """Names of the ledgers that the device was exported from, in order: nothing of it is granted there any more."""
         with self._lock:
             return frozenset(self._book.former_ledgers.get(device, ()))
-
-    def export_device(self, device: str, to: str) -> DeviceExport:
-        """Grant nothing more of the device here, durably, and give what the ledger named `to` needs.
-
-        Asked again for the same ledger, it gives the same account again; the last day may be a later one. Raises
-        LedgerError: the device is not known here, or was exported to another ledger, or `to` is no other ledger's name,
-        or the ledger cannot be written.
-        """
-        with self._lock:
-            if device not in self._book.accounts:
-                raise LedgerError(f"{self._path}: knows nothing of a device {device}")
-            own = ledger_name(self._book.header.ledger_id)
-            if len(to) != len(own) or to == own or set(to) - set("0123456789abcdef"):
-                raise LedgerError(f"{self._path}: {to} is not the name of another ledger; `eyestream budget` shows it")
-            went_to = self._book.exported.get(device, "")
-            if went_to not in ("", to):
-                raise LedgerError(f"{self._path}: {device} was moved to the ledger {went_to}; export it from there")
-            if not went_to:
-                with self._writing():
-                    self._book.mark_exported(device, to)
-                    self._writer.rewrite()  # durable before the bytes exist: no two ledgers ever grant the device
-            line = self._book.line(device)
-            former = (*line.former_ledgers, own)
-            other_days = self._book.accounts[device].other_days
-            return DeviceExport(
-                to, self._book.days.last, line._replace(exported=False, former_ledgers=former), other_days
-            )
-
-    def import_device(self, export: DeviceExport) -> None:
-        """Take the device of `export` into this ledger, durably, with all that it has spent.
-
-        Raises LedgerError: the export is for another ledger, the device is here, was exported again since, or the
-        ledger cannot be written.
-        """
-        line, book = export.line, self._book
-        with self._lock:
-            if export.to != ledger_name(book.header.ledger_id):
-                raise LedgerError(
-                    f"{self._path}: the export of {line.device} is for the ledger {export.to}, and for no other; "
-                    f"this one is {ledger_name(book.header.ledger_id)}"
-                )
-            if line.device in book.accounts and line.device not in book.exported:
-                raise LedgerError(f"{self._path}: {line.device} is in it already")
-            if line.moves <= book.moves.get(line.device, 0):
-                raise LedgerError(f"{self._path}: {line.device} was exported again after these bytes were written")
-            with self._writing():
-                book.import_device(export)
-                self._writer.rewrite()
 
     def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
         """Note that the bytes of the reserved chunk that ends at `span` lie durably in the outbox, at `reference`.

@@ -1,11 +1,7 @@
-"""The snapshot after a ledger's header, and a device on its way to another ledger: lines of JSON, and a digest.
-
-LEDGER.md has the format (section 2), and the order in which a device moves (section 4).
-"""
+"""The snapshot after a ledger's header: lines of JSON, and a digest. Pure; LEDGER.md has the format (section 2)."""
 
 import hashlib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +10,6 @@ from eyestream.core.accountant import AccountState
 from eyestream.core.days import Days
 from eyestream.core.meter import OtherDays
 from eyestream.errors import LedgerError
-from eyestream.rim.ledger.file import create_file
 
 __all__ = [
     "DeviceExport",
@@ -23,9 +18,7 @@ __all__ = [
     "OtherDaysOf",
     "StreamFacts",
     "Unsettled",
-    "read_export",
     "read_snapshot",
-    "write_export",
     "write_snapshot",
 ]
 
@@ -124,40 +117,3 @@ def read_snapshot(data: bytes, length: int, file_key: bytes) -> tuple[Days, dict
 
 def _digest(text: bytes, file_key: bytes) -> bytes:
     return hashlib.blake2b(text, key=file_key, digest_size=_DIGEST_BYTES).digest()
-
-
-_MOST_EXPORT_BYTES = 1 << 26
-_EXPORT_DIGEST_BYTES = 32
-
-_EXPORTS = msgspec.json.Decoder(DeviceExport)
-
-
-def write_export(path: Path, export: DeviceExport) -> None:
-    """Write it into a new file, durably. Raises LedgerError when there is one."""
-    text = _ENCODER.encode(export)
-    create_file(path, text + b"\n" + _export_digest(text) + b"\n")
-
-
-def read_export(path: Path) -> DeviceExport:
-    """What `write_export` wrote. Raises LedgerError for anything else."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_EXPORT_BYTES + 1)
-    except OSError as error:
-        raise LedgerError(f"{path}: cannot be read: {error.strerror}") from None
-    text, _, rest = data.partition(b"\n")
-    if len(data) > _MOST_EXPORT_BYTES or rest != _export_digest(text) + b"\n":
-        raise LedgerError(f"{path}: is no device that `eyestream budget --export` wrote, or is damaged")
-    try:
-        return _EXPORTS.decode(text)
-    except msgspec.DecodeError:
-        if b'"eyestream device 1"' in text:
-            raise LedgerError(
-                f"{path}: names no ledger that it is for, as versions before 0.3 wrote it. If it was never imported, "
-                "export the device again, with --to and the name that `eyestream budget` shows of the other ledger"
-            ) from None
-        raise LedgerError(f"{path}: is a device of another version of eyestream") from None
-
-
-def _export_digest(text: bytes) -> bytes:
-    return hashlib.blake2b(text, digest_size=_EXPORT_DIGEST_BYTES).hexdigest().encode()

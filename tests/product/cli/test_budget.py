@@ -14,6 +14,7 @@ from eyestream.core.accountant import Granted, Request, Withheld
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams import StreamKey
 
@@ -103,7 +104,7 @@ def test_what_is_rare_is_shown_where_it_is(spent: Path, capsys):
     assert "damaged records         1, counted as spent" in device
     assert "not settled             5 chunks" in features
     assert "to be withheld          3 chunks, as the chunk length or a window changed" in gaze
-    with Ledger(spent, ceilings=Ceilings(9)) as ledger:
+    with OperatedLedger(spent, ceilings=Ceilings(9)) as ledger:
         ledger.begin_day_at(2**22)
         ledger.reserve([Request(key, 10, 0, 15, 16, Charge.of(1))], 2**22)
     command("--ledger", str(spent))

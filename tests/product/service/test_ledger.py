@@ -22,6 +22,7 @@ from eyestream.rim.ledger import writer as writer_module
 from eyestream.rim.ledger.book import MOST_UNSYNCED
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ledger.records import RELEASED, Checksum, SlotFields, announced_body, slot_body, waiting
 from eyestream.streams import StreamKey
@@ -43,8 +44,8 @@ def path(tmp_path):
     return path
 
 
-def use(path: Path, ceilings: Ceilings = FREE) -> Ledger:
-    return Ledger(path, ceilings=ceilings)
+def use(path: Path, ceilings: Ceilings = FREE) -> OperatedLedger:
+    return OperatedLedger(path, ceilings=ceilings)
 
 
 def epsilon(path: Path, device: str = "d") -> int:

@@ -14,7 +14,8 @@ from eyestream.core.days import MOST_AHEAD, Days
 from eyestream.core.meter import Meter
 from eyestream.core.reservation import Granted, Request
 from eyestream.rim.ledger import file, writer
-from eyestream.rim.ledger.ledger import SPARE_DAYS, Ledger, Pace
+from eyestream.rim.ledger.ledger import SPARE_DAYS, Pace
+from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
 
@@ -40,9 +41,9 @@ class Host:
         self.life: list[tuple[StreamKey, float]] = []
         self.ledger = self._open()
 
-    def _open(self) -> Ledger:
+    def _open(self) -> OperatedLedger:
         ceilings = Ceilings(day=CEILING, wearer=Ceilings(day=WEARERS_CEILING))
-        return Ledger(self.path, ceilings=ceilings, passed=lambda: self.now - self.booted)
+        return OperatedLedger(self.path, ceilings=ceilings, passed=lambda: self.now - self.booted)
 
     def restart(self) -> None:
         self.ledger.close()

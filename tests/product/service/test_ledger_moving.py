@@ -13,9 +13,9 @@ from eyestream.core.charge import Ceilings, Charge
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger.identity import ledger_name
-from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.operating import OperatedLedger, read_export, write_export
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.rim.ledger.snapshot import DeviceExport, read_export, write_export
+from eyestream.rim.ledger.snapshot import DeviceExport
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.streams import StreamKey
@@ -33,7 +33,7 @@ def ask(index: int, key: StreamKey = MOVED) -> Request:
 
 def spend(path: Path, *indices: int, key: StreamKey = MOVED) -> list[bool]:
     """Whether each chunk is granted."""
-    with Ledger(path, ceilings=CEILINGS) as ledger:
+    with OperatedLedger(path, ceilings=CEILINGS) as ledger:
         return [isinstance(answer, Granted) for answer in ledger.reserve([ask(i, key) for i in indices], 20_000)]
 
 
@@ -55,12 +55,12 @@ def name(path: Path) -> str:
 
 
 def give(path: Path, to: str = "0" * 32) -> DeviceExport:
-    with Ledger(path, ceilings=CEILINGS) as ledger:
+    with OperatedLedger(path, ceilings=CEILINGS) as ledger:
         return ledger.export_device("moved", to)
 
 
 def take(path: Path, export: DeviceExport) -> None:
-    with Ledger(path, ceilings=CEILINGS) as ledger:
+    with OperatedLedger(path, ceilings=CEILINGS) as ledger:
         ledger.import_device(export)
 
 
@@ -68,7 +68,7 @@ def test_what_was_spent_comes_with_it(ledgers: tuple[Path, Path]) -> None:
     old, new = ledgers
     before = read_ledger(old).odometers["moved"]
     export = give(old, name(new))
-    with Ledger(old, ceilings=CEILINGS) as ledger:
+    with OperatedLedger(old, ceilings=CEILINGS) as ledger:
         with pytest.raises(ValueError, match="moved to another ledger"):
             ledger.reserve([ask(0, OTHER), ask(2)], 20_000)
         assert ledger.export_device("moved", name(new)) == export  # as often as one likes
@@ -77,7 +77,7 @@ def test_what_was_spent_comes_with_it(ledgers: tuple[Path, Path]) -> None:
     assert before.wearers[4].epsilon == before.epsilon == 2 * Charge.of(0.25).epsilon
     assert read_ledger(old).exported == frozenset({"moved"})
     assert read_ledger(new).exported == set()
-    with Ledger(new, ceilings=CEILINGS) as ledger:
+    with OperatedLedger(new, ceilings=CEILINGS) as ledger:
         answers = ledger.reserve([ask(i) for i in range(5)], 20_000)
     assert [type(answer) for answer in answers] == [Withheld, Withheld, Granted, Granted, Withheld]  # 4 of 0.25
     assert [answer.obstacle for answer in answers if isinstance(answer, Withheld)] == ["rows", "rows", "session"]
@@ -101,7 +101,7 @@ def test_nothing_is_taken_over_twice_and_nothing_old(ledgers: tuple[Path, Path])
     assert spend(old, 0, 1, 2, 3) == [False, False, False, True]
     with pytest.raises(LedgerError, match="is in it already"):
         take(old, second)
-    with pytest.raises(LedgerError, match="knows nothing"), Ledger(new, ceilings=CEILINGS) as ledger:
+    with pytest.raises(LedgerError, match="knows nothing"), OperatedLedger(new, ceilings=CEILINGS) as ledger:
         ledger.export_device("stranger", name(old))
 
 

@@ -21,6 +21,7 @@ from eyestream.ops.check_private import owner_finding
 from eyestream.rim.config import BrokerSettings, Settings
 from eyestream.rim.ledger.identity import client_id, ledger_name, presence_key, presence_proof
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Backoff, Link, Message, connect
@@ -124,9 +125,9 @@ async def test_a_device_that_was_moved_is_the_new_one_s_though_the_old_words_sta
         await until(lambda: sidecar.pipeline.counters.released == 1)
     assert "sidecar a states" in await refusal(new)
     name = ledger_name(read_ledger(new.sidecar.ledger).header.ledger_id)
-    with Ledger(old.sidecar.ledger, ceilings=ceilings_of(old)) as ledger:
+    with OperatedLedger(old.sidecar.ledger, ceilings=ceilings_of(old)) as ledger:
         export = ledger.export_device("hmd-1", name)
-    with Ledger(new.sidecar.ledger, ceilings=ceilings_of(new)) as ledger:
+    with OperatedLedger(new.sidecar.ledger, ceilings=ceilings_of(new)) as ledger:
         ledger.import_device(export)
     finding = await owner_finding(Endpoint.of(new.private), new)
     assert finding.passed, finding
