@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from typing import TYPE_CHECKING
 
 from eyestream.core.charge import Ceilings, decimal
-from eyestream.core.chunking.session import Counters as RowCounters
+from eyestream.core.chunking.session import RowCounters
 from eyestream.core.meter import Odometer
 from eyestream.core.release.stream import ChunkCounters
 from eyestream.errors import LinkError

@@ -48,7 +48,7 @@ GAZE_REMEDIES: dict[str, str] = {
 
 
 @dataclass(slots=True)
-class _Said:
+class _Noted:
     at: float
     since: int = 0
 
@@ -71,7 +71,7 @@ class Refusals:
         words: str = "its tracker is refused",
     ) -> None:
         self._remedies, self._event, self._words = remedies, event, words
-        self._said: dict[tuple[StreamKey, str], _Said] = {}
+        self._said: dict[tuple[StreamKey, str], _Noted] = {}
 
     def note(self, key: StreamKey, reason: str, now: float) -> None:
         """A message of the tracker of `key` was refused at `now`, on the loop's clock."""
@@ -80,7 +80,7 @@ class Refusals:
             said.since += 1
             return
         more = "" if said is None or not said.since else f", and {said.since} times since it was last said"
-        self._said[key, reason] = _Said(now)
+        self._said[key, reason] = _Noted(now)
         told = {"event": self._event, "device": key.device, "stream": key.stream, "reason": reason}
         remedy = self._remedies.get(reason, _WIRE)
         _LOG.warning("%s: %s (%s)%s: %s", key, self._words, reason, more, remedy, extra={"fields": told})

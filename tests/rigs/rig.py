@@ -27,7 +27,7 @@ from eyestream.core.reservation import Granted, Obstacle, Request, Withheld
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.outbox import Outbox
-from eyestream.rim.sidecar.pipeline import Arrival, Counters, Pipeline
+from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, PipelineCounters
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic
@@ -211,7 +211,7 @@ class Rig:
         self.kill()
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> PipelineCounters:
         """What became of messages and chunks in this process."""
         return self.pipeline.counters
 

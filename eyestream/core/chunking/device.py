@@ -37,7 +37,7 @@ from eyestream.core.chunking.chunks import (
     decode,
     encode,
 )
-from eyestream.core.chunking.session import Counters, SessionChunker, Waiting, border_of
+from eyestream.core.chunking.session import RowCounters, SessionChunker, WaitingChunk, border_of
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.reservation import RowMark
 from eyestream.errors import PayloadError
@@ -129,9 +129,9 @@ class Device:
 
     def __init__(self, settings: DeviceSettings, refused: RowMark | None = None) -> None:
         self.settings = settings
-        self.counters = Counters()
+        self.counters = RowCounters()
         self._clock = Clock()
-        self._closed: deque[Waiting] = deque()
+        self._closed: deque[WaitingChunk] = deque()
         self._session: SessionChunker | None = None
         self._ended = -1
         self._refused = RowMark(-1, -1)
@@ -199,7 +199,7 @@ class Device:
                 closed=[],
                 ended=ended,
                 refused=(refused.session, refused.last_row),
-                counters=list(dataclasses.astuple(Counters())),
+                counters=list(dataclasses.astuple(RowCounters())),
             )
         )
 
@@ -213,9 +213,9 @@ class Device:
             It is no snapshot, or one of a stream of another size.
         """
         state, device = decode(data, DeviceState), cls(settings)
-        device.counters = Counters(*state.counters)
+        device.counters = RowCounters(*state.counters)
         device._clock = Clock.restore(state.time, state.offset)
-        device._closed.extend(Waiting(chunk.at, chunk_of(chunk, settings)) for chunk in state.closed)
+        device._closed.extend(WaitingChunk(chunk.at, chunk_of(chunk, settings)) for chunk in state.closed)
         if state.session is not None:
             device._session = SessionChunker.restore(settings, state.session, device.counters, device._closed)
         device._ended, device._refused = state.ended, RowMark(*state.refused)

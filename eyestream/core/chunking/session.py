@@ -37,13 +37,13 @@ from eyestream.core.chunking.chunks import ChunkBuffer, DueChunk, RowSpan, Sessi
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.wire.messages import MAX_U64
 
-__all__ = ["Counters", "SessionChunker", "Waiting", "border_of"]
+__all__ = ["RowCounters", "SessionChunker", "WaitingChunk", "border_of"]
 
 _SLACK = 1.01  # a tracker may be one per cent slower than it says before rows come after the due time
 
 
 @dataclass(slots=True)
-class Counters:
+class RowCounters:
     """Rows by what became of them; numbers and order decide, never values.
 
     At any moment ``rows == accepted + duplicate + late + refused + stale_session + jump + wearer``.
@@ -80,7 +80,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingChunk:
     """A closed chunk and the time at which the clock alone would let it out."""
 
     at: float
@@ -113,8 +113,8 @@ class SessionChunker:
         settings: DeviceSettings,
         number: int,
         first_row: int,
-        counters: Counters,
-        closed: deque[Waiting],
+        counters: RowCounters,
+        closed: deque[WaitingChunk],
         *,
         wearer: int = 0,
     ) -> None:
@@ -154,7 +154,7 @@ class SessionChunker:
 
     @classmethod
     def restore(
-        cls, settings: DeviceSettings, state: SessionState, counters: Counters, closed: deque[Waiting]
+        cls, settings: DeviceSettings, state: SessionState, counters: RowCounters, closed: deque[WaitingChunk]
     ) -> "SessionChunker":
         """The session whose `state` it was; raises ValueError where the settings are others."""
         session = cls(settings, state.number, state.first * settings.n, counters, closed, wearer=state.wearer)
@@ -218,7 +218,7 @@ class SessionChunker:
         at = None if self._origin is None else self._origin + t0
         where = (span.session, span.index, span.first_row, span.last_row)
         chunk = DueChunk(*where, t0, values, ends_session, at, self.wearer, self._due)
-        self._closed.append(Waiting(self.closes_at, chunk))
+        self._closed.append(WaitingChunk(self.closes_at, chunk))
         self._buffer = None
         self._move_to(self._current + 1)
         more = self._current <= MAX_U64 // self._settings.n  # after the last row number nothing is awaited

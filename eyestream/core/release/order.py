@@ -39,7 +39,7 @@ import msgspec
 from eyestream.core.charge import Charge
 from eyestream.core.chunking.chunks import VERSION, ChunkState, DueChunk, RowSpan, chunk_of, chunk_state, decode, encode
 from eyestream.core.chunking.device import Device
-from eyestream.core.chunking.session import Counters
+from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.release.effects import Drop, Effect, Release, Reserve, Withhold
 from eyestream.core.reservation import Granted, Request, RowMark, Withheld
@@ -51,7 +51,7 @@ __all__ = ["ReleaseOrder"]
 Prices = Charge | Sequence[Charge]
 
 
-class _State(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class _OrderState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     version: int
     device: bytes
     due: list[ChunkState]
@@ -110,7 +110,7 @@ class ReleaseOrder:
         self._withheld = sessions > 0
 
     @property
-    def rows(self) -> Counters:
+    def rows(self) -> RowCounters:
         """What became of the rows; live, to be read only."""
         return self._device.counters
 
@@ -166,12 +166,12 @@ class ReleaseOrder:
     def snapshot(self) -> bytes:
         """The whole state; raw rows are in it: keep it as raw rows are kept."""
         due = [chunk_state(chunk) for chunk in self._due]
-        return encode(_State(VERSION, self._device.snapshot(), due, self.due_count, self._failed))
+        return encode(_OrderState(VERSION, self._device.snapshot(), due, self.due_count, self._failed))
 
     def border(self) -> bytes:
         """The state before the first chunk that is not settled, for `restored`; no row is in it (`Device.border`)."""
         device = self._device.border(self._due[0] if self._due else None)
-        return encode(_State(VERSION, device, [], self.due_count - len(self._due), self._failed))
+        return encode(_OrderState(VERSION, device, [], self.due_count - len(self._due), self._failed))
 
     @classmethod
     def restored(
@@ -193,7 +193,10 @@ class ReleaseOrder:
         ValueError
             It is no snapshot, or one of another stream.
         """
-        state, order = decode(data, _State), cls(settings, charge, baseline=baseline, every=every, sessions=sessions)
+        state, order = (
+            decode(data, _OrderState),
+            cls(settings, charge, baseline=baseline, every=every, sessions=sessions),
+        )
         order._device = Device.restore(settings, state.device)
         order._due.extend(chunk_of(chunk, settings) for chunk in state.due)
         order.due_count, order._failed = state.due_count, state.failed

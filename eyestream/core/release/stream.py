@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.charge import charge_of, charges_of
 from eyestream.core.chunking.chunks import DueChunk, RowSpan, decode, encode
-from eyestream.core.chunking.session import Counters as RowCounters
+from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.release.effects import Drop, Effect, Release, Reserve, Withhold
@@ -84,7 +84,7 @@ class Outcome:
         return [settled.payload for settled in self.settled if settled.payload is not None]
 
 
-class _State(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class _StreamState(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     order: bytes
     private_session: int
     session: bytes | None
@@ -191,7 +191,7 @@ class StreamRelease:
     def snapshot(self) -> bytes:
         """The whole state but the counters of chunks; raw rows are in it: keep it as raw rows are kept."""
         session = None if self._session is None else self._session.snapshot()
-        return encode(_State(self._order.snapshot(), self._private_session, session, self._level))
+        return encode(_StreamState(self._order.snapshot(), self._private_session, session, self._level))
 
     def border(self) -> bytes:
         """The state without any row, before the first chunk that is not settled (`ReleaseOrder.border`).
@@ -199,7 +199,7 @@ class StreamRelease:
         Where the mechanism takes a baseline off each session, that is in it and raw: keep it as raw rows are kept.
         """
         session = None if self._session is None else self._session.snapshot()
-        return encode(_State(self._order.border(), self._private_session, session, self._level))
+        return encode(_StreamState(self._order.border(), self._private_session, session, self._level))
 
     def restore(self, data: bytes) -> Outcome:
         """Take the state over whose `snapshot` or `border` it was, and ask the ledger again about what it had reserved.
@@ -212,7 +212,7 @@ class StreamRelease:
         ValueError
             It is no snapshot, or one of another stream or mechanism; nothing has changed.
         """
-        state = decode(data, _State)
+        state = decode(data, _StreamState)
         if not 0 <= state.level < len(self._charges):
             raise ValueError("expected a snapshot of a stream with as many levels")
         order, effects = ReleaseOrder.restored(

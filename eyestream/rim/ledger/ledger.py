@@ -217,7 +217,7 @@ class Ledger:
         with self._lock:
             known = self._book.streams[check_name(key)]
             with self._writing():
-                what = records.Settled(span.session, span.last_row, reference)
+                what = records.SettledFields(span.session, span.last_row, reference)
                 self._writer.append([records.settled_body(known.number, what)])
                 known.settle(span.session, span.last_row)
                 self._writer.flush()

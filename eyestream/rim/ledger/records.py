@@ -29,7 +29,7 @@ __all__ = [
     "Header",
     "NamePiece",
     "OtherFormatError",
-    "Settled",
+    "SettledFields",
     "SlotFields",
     "Source",
     "Tail",
@@ -283,7 +283,7 @@ class NamePiece(NamedTuple):
     text: bytes
 
 
-class Settled(NamedTuple):
+class SettledFields(NamedTuple):
     """The chunk that ended at `last_row` of `session` lies in the outbox at `reference`."""
 
     session: int
@@ -326,14 +326,14 @@ def announcement(record: bytes) -> tuple[Announcement, int]:
     return Announcement(chunk, window, own_window, session, epsilon, delta), wearer
 
 
-def settled_body(number: int, what: Settled) -> bytes:
+def settled_body(number: int, what: SettledFields) -> bytes:
     """The body that says where the released bytes of a slot lie."""
     return _SETTLED.pack(SETTLED, 0, number, *what)
 
 
-def settled(record: bytes) -> Settled:
+def settled(record: bytes) -> SettledFields:
     """The fields of a SETTLED record."""
-    return Settled._make(_SETTLED.unpack_from(record)[3:])
+    return SettledFields._make(_SETTLED.unpack_from(record)[3:])
 
 
 def day_of(record: bytes) -> int:

@@ -21,7 +21,17 @@ from paho.mqtt.properties import Properties as PahoProperties
 from eyestream.errors import LinkError
 from eyestream.wire.envelope import MAX_RELEASE_BYTES
 
-__all__ = ["CONNACK", "MAX_PROPERTIES_BYTES", "MOST_HELD", "Carrier", "Frames", "Outgoing", "Paho", "Waiting", "broken"]
+__all__ = [
+    "CONNACK",
+    "MAX_PROPERTIES_BYTES",
+    "MOST_HELD",
+    "Carrier",
+    "Frames",
+    "Outgoing",
+    "Paho",
+    "WaitingMessage",
+    "broken",
+]
 
 CONNACK = 0x20
 
@@ -214,7 +224,7 @@ _MOST_UNDER_WAY = 1 << 15
 """Whatever a broker takes: packet ids are 16 bits, and subscriptions need some too."""
 
 
-class Waiting(NamedTuple):
+class WaitingMessage(NamedTuple):
     """One message, and whom to call when it is acknowledged, or refused for a reason."""
 
     topic: str
@@ -234,8 +244,8 @@ class Outgoing:
 
     def __init__(self) -> None:
         self._paho: Paho | None = None
-        self._sent: dict[int, Waiting] = {}
-        self._waiting: deque[Waiting] = deque()
+        self._sent: dict[int, WaitingMessage] = {}
+        self._waiting: deque[WaitingMessage] = deque()
         self._receive_maximum = 0
 
     @property
@@ -263,7 +273,7 @@ class Outgoing:
             self._sent.clear()
             self._waiting.clear()
 
-    def publish(self, message: Waiting) -> None:
+    def publish(self, message: WaitingMessage) -> None:
         """Take a message, and send it at once where the broker has room."""
         self._waiting.append(message)
         self.flush()
@@ -278,6 +288,6 @@ class Outgoing:
                 in_use = info.rc == MQTTErrorCode.MQTT_ERR_QUEUE_SIZE
             self._sent[info.mid] = message
 
-    def settle(self, packet_id: int) -> Waiting | None:
+    def settle(self, packet_id: int) -> WaitingMessage | None:
         """The message that the broker has answered to; None: nobody waits for that."""
         return self._sent.pop(packet_id, None)

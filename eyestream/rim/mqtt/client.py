@@ -15,7 +15,7 @@ from paho.mqtt.properties import Properties as PahoProperties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.carrier import Carrier, Frames, Waiting, broken
+from eyestream.rim.mqtt.carrier import Carrier, Frames, WaitingMessage, broken
 from eyestream.rim.mqtt.endpoint import tls_fault
 from eyestream.rim.mqtt.greeting import (
     OTHER_VERSION,
@@ -366,7 +366,7 @@ class Client(asyncio.Protocol):
         if why is not None:
             asyncio.get_running_loop().call_soon(refused, why)
         else:
-            self._outgoing.publish(Waiting(topic, payload, retain, said, acknowledged, refused))
+            self._outgoing.publish(WaitingMessage(topic, payload, retain, said, acknowledged, refused))
 
     async def publish_at_most_once(
         self, topic: str, payload: bytes, retain: bool, more: Properties = NO_PROPERTIES

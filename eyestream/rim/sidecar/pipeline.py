@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.chunking.session import Counters as RowCounters
+from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.meter import Odometer
@@ -30,7 +30,7 @@ from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows, decode_raw, rows_hash
 from eyestream.wire.topics import private_topic, raw_topic
 
-__all__ = ["Arrival", "Counters", "Pipeline", "RowArrival"]
+__all__ = ["Arrival", "Pipeline", "PipelineCounters", "RowArrival"]
 
 _LOG = logging.getLogger("eyestream.core.release")
 
@@ -55,7 +55,7 @@ class RowArrival:
 
 
 @dataclass(slots=True)
-class Counters(ChunkCounters):
+class PipelineCounters(ChunkCounters):
     """Messages and chunks of all streams by what became of them; nothing here depends on a value.
 
     At any quiet moment ``due == released + sum(withheld) + sum(dropped)``.
@@ -130,7 +130,7 @@ class Pipeline:
         self._by_topic = {raw_topic(*key): served for key, served in self._served.items()}
         self._timers: Timers[_Served] = Timers()
         self._requests: list[Request] = []
-        self._messages = Counters()
+        self._messages = PipelineCounters()
         self._refusals = Refusals()
         self.look: Callable[[StreamKey, NDArray[np.float64]], None] = lambda key, values: None
         """Is given the raw rows (F, n) of each chunk, to look at them later: what it finds is for the log alone."""
@@ -152,9 +152,9 @@ class Pipeline:
         return list(self._served)
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> PipelineCounters:
         """Messages and chunks by what became of them; a copy."""
-        total = Counters(taken=self._messages.taken, rejected=Counter(self._messages.rejected))
+        total = PipelineCounters(taken=self._messages.taken, rejected=Counter(self._messages.rejected))
         for served in self._served.values():
             total.add(served.stream.counters)
         return total

@@ -13,7 +13,7 @@ import pytest
 from eyestream.core.mechanisms import KLT
 from eyestream.errors import MechanismError
 from eyestream.rim.files import calibrations
-from eyestream.rim.sidecar.pipeline import Counters
+from eyestream.rim.sidecar.pipeline import PipelineCounters
 from eyestream.wire.messages import decode_private
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.rig import Rig
@@ -66,7 +66,7 @@ class FaultAt:
         return call
 
 
-async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[Counters, list[bytes], bool]:
+async def life(folder: Path, name: str, rows: np.ndarray) -> tuple[PipelineCounters, list[bytes], bool]:
     """Four chunks through a pipeline; whether it lived to its end."""
     times = {"grace_s": 1.0, "idle_s": 60.0, "jump_chunks": 16}
     with Rig(folder, calibration=calibrations.load(name), **times) as rig:

@@ -20,6 +20,7 @@ from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.guarded import GuardedLedger, accept, guarded
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ledger.second_place import FilePlace
 from eyestream.rim.plan import resolved
@@ -300,13 +301,13 @@ def test_no_copy_that_was_made_during_a_change_goes_on(
     """It has the token of the life that began before the change, and nothing of the change."""
     folder, words = changes(two, what)
     method = {"--export": "export_device", "--import": "import_device", "--today": "begin_day_at"}[what]
-    right = getattr(Ledger, method)
+    right = getattr(OperatedLedger, method)
 
-    def change(self: Ledger, *given: Any) -> Any:
+    def change(self: OperatedLedger, *given: Any) -> Any:
         copied(folder, folder / "during")
         return right(self, *given)
 
-    monkeypatch.setattr(Ledger, method, change)
+    monkeypatch.setattr(OperatedLedger, method, change)
     budget(folder, *words)
     copied(folder / "during", folder)
     with pytest.raises(LedgerError, match="another copy was opened after this one"):
