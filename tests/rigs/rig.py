@@ -241,7 +241,7 @@ class Rig:
 
     async def take(self, *arrivals: Arrival, now: float | None = None) -> None:
         """Let the pipeline take messages and the time: the clock's, or `now`, which does not move the clock."""
-        await self.pipeline.take(arrivals, self.clock.now if now is None else now)
+        await self.pipeline.run_turn(arrivals, self.clock.now if now is None else now)
 
     async def wait(self, seconds: float) -> None:
         """Let time pass, and the pipeline wake up when it asked for it."""

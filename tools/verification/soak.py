@@ -172,14 +172,14 @@ def small_junk() -> list[bytes]:
 def plant(flood: Flood, per_hour: float) -> None:
     """A leak in the pipeline of so many bytes an hour, in objects of 300."""
     kept: list[bytes] = []
-    began, take = time.monotonic(), flood.sidecar.pipeline.take
+    began, take = time.monotonic(), flood.sidecar.pipeline.run_turn
 
     async def leaky(arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
         await take(arrivals, now)
         while 300 * len(kept) < per_hour * (time.monotonic() - began) / 3600:
             kept.append(bytes(300 - sys.getsizeof(b"") - 8))  # and 8 for the list
 
-    flood.sidecar.pipeline.take = leaky  # type: ignore[method-assign]
+    flood.sidecar.pipeline.run_turn = leaky  # type: ignore[method-assign]
 
 
 async def soak(folder: Path, seconds: float, round_s: float, floods: bool, leak: float) -> dict[str, Any]:

@@ -182,12 +182,12 @@ class Pipeline:
         return self._spending.spent(device)
 
     def next_due(self) -> float | None:
-        """When `take` must be called if no message comes; None: nothing is awaited."""
+        """When `run_turn` must be called if no message comes; None: nothing is awaited."""
         return self._timers.next()
 
     @property
     def waits(self) -> bool:
-        """Whether something is to be reserved: `take` does it."""
+        """Whether something is to be reserved: `run_turn` does it."""
         return bool(self._requests)
 
     def reject(self, reason: str, topic: str, at: float) -> None:
@@ -198,7 +198,7 @@ class Pipeline:
             self._refusals.note(served.stream.settings.key, reason, at)
 
     def feed(self, arrival: Arrival | RowArrival) -> None:
-        """Take one message: a chunk that it completes is released at once when it is reserved, else by `take`."""
+        """Take one message: a chunk that it completes is released at once when it is reserved, else by `run_turn`."""
         if isinstance(arrival, RowArrival):
             served = self._served[arrival.key]
             self._messages.taken += 1
@@ -233,7 +233,7 @@ class Pipeline:
         elif known.refused > refused:
             self._refusals.note(settings.key, "mark", arrival.at)
 
-    async def take(self, arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
+    async def run_turn(self, arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
         """Take messages in the order of their arrival, let the clock close what is due by `now`, then reserve.
 
         Not to be fed while this is under way: what falls due meanwhile would wait for the ledger without a bound.

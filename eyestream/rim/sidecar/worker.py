@@ -159,7 +159,7 @@ class Worker:
             self._wake.clear()  # who wakes us from here on is heard before the next sleep
             self._busy = True
             began, senders = loop.time(), set[str | StreamKey]()
-            await self._pipeline.take(self._batch(senders), began)
+            await self._pipeline.run_turn(self._batch(senders), began)
             self._rest(senders, loop.time() - began)
             self._busy = False
             self._came_round.set()

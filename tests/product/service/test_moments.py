@@ -201,14 +201,14 @@ def test_between_a_chunk_and_what_is_said_beside_it_no_row_is_looked_at(tmp_path
             talk = OperatorLog(resolved(settings), sidecar.pipeline, sidecar.left)
             link, serving = await linked(sidecar)
             begun = 63 if withheld else 31  # one chunk of two is let through
-            await sidecar.pipeline.take([RowArrival(key, rows(begun, 0), 1.0) for key in KEYS], 1.0)
+            await sidecar.pipeline.run_turn([RowArrival(key, rows(begun, 0), 1.0) for key in KEYS], 1.0)
             await asyncio.sleep(0.1)
             talk.look(1.5)
             link.events.clear()
             feed, look_at = sidecar.pipeline.feed, talk._look_at_rows
             sidecar.pipeline.feed = lambda arrival: (link.note("row"), feed(arrival))[1]  # type: ignore[method-assign]
             talk._look_at_rows = lambda *one: (link.note("look"), look_at(*one))[1]  # type: ignore[method-assign]
-            await sidecar.pipeline.take([RowArrival(key, rows(1, begun), 1.0) for key in KEYS], 1.0)
+            await sidecar.pipeline.run_turn([RowArrival(key, rows(1, begun), 1.0) for key in KEYS], 1.0)
             await asyncio.sleep(0.0)
             talk.look(2.0)
             serving.cancel()

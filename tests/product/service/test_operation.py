@@ -69,13 +69,13 @@ async def test_signs_of_life_stop_with_the_work(
         watch = asyncio.create_task(notifier.watch(sidecar.pulse))
         await asyncio.sleep(0.4)
         assert told(pipe).count("WATCHDOG=1") >= 3
-        stuck, real = asyncio.Event(), sidecar.pipeline.take
+        stuck, real = asyncio.Event(), sidecar.pipeline.run_turn
 
         async def hang(*given: object) -> None:
             await stuck.wait()
             await real(*given)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(sidecar.pipeline, "take", hang)  # as a disk that does not come back would
+        monkeypatch.setattr(sidecar.pipeline, "run_turn", hang)  # as a disk that does not come back would
         await asyncio.sleep(0.2)
         told(pipe)
         await asyncio.sleep(0.4)

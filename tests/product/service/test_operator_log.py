@@ -65,14 +65,14 @@ class Life:
         for number, row in enumerate(rows):
             now = number / rate_hz
             arrival = RowArrival(StreamKey(device, "features"), RawRows(session, number, row[None, :]), now)
-            await pipeline.take([arrival], now)
+            await pipeline.run_turn([arrival], now)
             self._talk.look(now)
         return now
 
     async def wait(self, begin: float, seconds: float) -> None:
         """Nothing comes for so long."""
         for now in np.arange(begin, begin + seconds, 1.0):
-            await self._sidecar.pipeline.take([], float(now))
+            await self._sidecar.pipeline.run_turn([], float(now))
             self._talk.look(float(now))
         await asyncio.sleep(0)  # a status is said in the next turn
 
@@ -253,7 +253,7 @@ async def test_many_streams_are_one_line(tmp_path: Path, caplog: pytest.LogCaptu
         talk = OperatorLog(resolved(settings), sidecar.pipeline, sidecar.left)
         row = people(1.0)[0][:1]
         arrivals = [RowArrival(StreamKey(device, "features"), RawRows(1, 0, row), 0.0) for device in devices]
-        await sidecar.pipeline.take(arrivals, 0.0)
+        await sidecar.pipeline.run_turn(arrivals, 0.0)
         talk.look(0.0)
     lines = [record.getMessage() for record in caplog.records if "first row;" in record.getMessage()]
     assert lines == ["hmd-0/features, hmd-1/features, hmd-2/features and 9 more: first row; first chunk in 96 s"]

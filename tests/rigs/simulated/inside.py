@@ -152,7 +152,7 @@ class Inside(History):
         """Let the process take a message, and the time."""
         if self.life is not None:
             messages = [] if key is None else [Arrival(raw_topic(*key), payload, self.now)]
-            driven(self.life.pipeline.take(messages, self.now))
+            driven(self.life.pipeline.run_turn(messages, self.now))
 
     def end(self, luck: random.Random | None = None, *, stop: bool = False) -> str:
         """The process is gone, perhaps in order, perhaps with the power of its host."""

@@ -136,7 +136,7 @@ async def _two_attempts(place: Path) -> list[bytes]:
     mechanism = build(synthetic("cfpa", 4, FEATURES), EPSILON, k=1)
     with opened(settings, mechanism=mechanism) as sidecar:
         payload = encode_raw(1, 0, tagged(1, range(4)), 1)
-        await sidecar.pipeline.take([Arrival(raw_topic("d"), payload, 0.0)], 0.0)
+        await sidecar.pipeline.run_turn([Arrival(raw_topic("d"), payload, 0.0)], 0.0)
         for breaks in (True, False):
             link = PrivateLink(acknowledges=not breaks)
             link.on_send = lambda topic, payload: sent.append(payload)
