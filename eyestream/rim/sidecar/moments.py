@@ -99,7 +99,7 @@ class Moments:
         if now > moment:  # work took longer than the quiet: how much longer must not be seen
             missed, moment = self._held.pop(moment), _next_moment(now)
             self._held[moment] = missed + self._held.get(moment, [])
-        self._sleep(max(0.0, moment - now))
+        self._sleep(max(0.0, moment - now))  # stops the loop on purpose: what else could run depends on rows
         self._leave(moment)
         self._set_timer()
 

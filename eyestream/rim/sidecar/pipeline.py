@@ -240,6 +240,7 @@ class Pipeline:
         """
         for arrival in arrivals:
             self.feed(arrival)
+        # The clock after the messages: all that came in by `now` is in its chunk before the clock closes it.
         for served in self._timers.due(now):
             awaited = served.stream.next_due()
             if awaited is not None and awaited <= now:
@@ -268,6 +269,7 @@ class Pipeline:
         if not requests:
             return
         try:
+            # Nothing is fed meanwhile (`Worker._feed_or_queue`), so the answers meet the state that asked for them.
             answers = await self._spending.reserve(requests, self._today())
         except LedgerError as error:
             _LOG.error("%s; no chunk is released any more: when that is mended, restart the sidecar", error)

@@ -132,7 +132,7 @@ class Sender:
         self._retained.resend_all()
         self._after_chunks.resend_all()
         self._stated = 0
-        if not link.resumed:
+        if not link.resumed:  # in a resumed session the library sends again what was under way, with its packet ids
             self._outbox.recall()
         try:
             while True:
@@ -209,7 +209,7 @@ class Sender:
         if link is None or self._retained:
             return
         while self._outbox.has_room(now) and (entry := self._outbox.first(now)) is not None:
-            self._outbox.sent(entry, now)
+            self._outbox.sent(entry, now)  # first: where `send` finds the link lost, the next one recalls the entry
             try:
                 link.send(
                     entry.topic,
@@ -219,7 +219,7 @@ class Sender:
                     more=Properties(expiry_s=math.ceil(entry.deadline - now), user=self._user(entry.topic)),
                 )
             except LinkError:
-                self._carrier = None  # it is lost, and `serve` about to learn that; the next link recalls the entry
+                self._carrier = None  # `serve` is about to learn that too
                 return
 
     def _acknowledged(self, entry: OutboxEntry) -> None:

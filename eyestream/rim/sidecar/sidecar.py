@@ -215,6 +215,8 @@ class Sidecar:
             work = group.create_task(self.worker.run(), name="streams")
             private = group.create_task(self._private.run(), name="private link")
             await stop.wait()
+            # In this order: no more rows, then the end of every session, then what that released, then the goodbye. The
+            # private link stands until the last, because only over it released bytes and the goodbye get out.
             for task in inputs:
                 task.cancel()
             self._leaving = True

@@ -48,6 +48,8 @@ class Spending:
 
     async def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         """The ledger's answers, of which it is asked in a thread: it waits for the disk. Raises LedgerError."""
+        # If this wait is cancelled, the thread goes on to its end: the ledger is whole, and nobody releases under its
+        # answers. What it granted then is spent, as after a crash.
         answers, odometers = await asyncio.to_thread(self._ask, requests, day)
         for answer in answers:
             if isinstance(answer, Granted):
