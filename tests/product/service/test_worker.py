@@ -38,7 +38,7 @@ class Reader:
     def feed(self, arrival: Arrival) -> None:
         self.read[arrival.topic].append(int(arrival.payload.rstrip(b".")))
 
-    async def take(self, arrivals: Iterable[Arrival], now: float) -> None:
+    async def run_turn(self, arrivals: Iterable[Arrival], now: float) -> None:
         for arrival in arrivals:
             self.feed(arrival)
         await asyncio.sleep(self._rng.choice([0.0, 0.001, 0.02]))
