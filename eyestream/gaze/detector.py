@@ -7,8 +7,6 @@ Speed and label of a sample are functions of the samples near to it, so that an 
 parts overlap by that reach: every operation is elementwise, in one order, and gives the same bits in every part.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -129,15 +127,3 @@ class Detector:
         self.t, self.values = self.t[kept:].copy(), self.values[:, kept:].copy()
         self.decided = final - kept
         return events
-
-    def state(self) -> dict[str, Any]:
-        """All of it, as JSON knows it."""
-        tail = {"t": self.t.tolist(), "values": self.values.tolist(), "decided": self.decided}
-        return {**tail, "segments": self.segments.state()}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Go on from `state`."""
-        self.t = np.array(state["t"], dtype=np.int64)
-        self.values = np.array(state["values"], dtype=np.float64).reshape(3, len(self.t))
-        self.decided = state["decided"]
-        self.segments.load(state["segments"])

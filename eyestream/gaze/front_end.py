@@ -11,18 +11,14 @@ counted (`counters`); it never stops the front end. M bounds what gaze, diameter
 eye's: a wrong time that is not too far ahead makes the samples after it late, so a source must not pass one on.
 """
 
-import json
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import ConfigError
 from eyestream.gaze.detector import Detector
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.profile import Profile, ticks
-from eyestream.gaze.profile_text import front_end_hash
 from eyestream.gaze.samples import Rows, Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 from eyestream.gaze.window import STEP, WINDOW, Window
@@ -35,7 +31,6 @@ _BLOCK = 8192
 _PATIENCE = 256
 """Samples that may wait for the next row to be due, when they come in small portions."""
 
-_WAITING = ("t", "x", "y", "pupil_mm", "valid")
 _WIDEST_DEG = 180.0
 _LARGEST_PUPIL_MM = 100.0
 
@@ -109,55 +104,6 @@ class FrontEnd:
             self._window.put(self._detector.take(nothing, np.zeros((3, 0)), tick))
             rows += self._due(tick)
         return self._rows(rows)
-
-    def snapshot(self) -> bytes:
-        """All that the next rows depend on. It holds raw gaze: whoever stores it must seal it."""
-        waiting = Samples.joined(self._pending)
-        timeline, counters = self._timeline, self._timeline.counters
-        state = {
-            "front_end": front_end_hash(self.profile),
-            "origin_s": timeline.origin_s,
-            "clock": timeline.clock,
-            "counters": [counters.accepted, counters.no_time, counters.late, counters.jumped],
-            "end": self._end,
-            "waiting": [getattr(waiting, name).tolist() for name in _WAITING],
-            "still": self._still,
-            "detector": self._detector.state(),
-            "window": self._window.state(),
-        }
-        return json.dumps(state, separators=(",", ":")).encode()
-
-    @classmethod
-    def restore(cls, profile: Profile, snapshot: bytes) -> "FrontEnd":
-        """Go on from `snapshot`, which is ours and was stored safely.
-
-        Raises
-        ------
-        ConfigError
-            when it was made with another profile, or by another version of the front end, or is not a snapshot.
-        """
-        front_end = cls(profile)
-        try:
-            state: dict[str, Any] = json.loads(snapshot)
-            if state["front_end"] != front_end_hash(profile):
-                raise ConfigError(f"profile {profile.name}: the snapshot is of another profile or version")
-            front_end._load(state)
-        except (ValueError, TypeError, KeyError) as error:
-            what = f"not a snapshot of a front end ({type(error).__name__})"
-            raise ConfigError(f"profile {profile.name}: {what}") from None
-        return front_end
-
-    def _load(self, state: dict[str, Any]) -> None:
-        self._timeline.origin_s, self._timeline.clock = state["origin_s"], state["clock"]
-        self._timeline.counters = TimeCounters(*state["counters"])
-        self._end, self._still = state["end"], tuple(state["still"])
-        *numbers, valid = state["waiting"]
-        if valid:
-            t, x, y, pupil = (np.array(column, dtype=np.float64) for column in numbers)
-            self._pending = [Samples(t, x, y, pupil, np.array(valid, dtype=np.bool_))]
-            self._patience -= len(valid)
-        self._detector.load(state["detector"])
-        self._window.load(state["window"])
 
     def _work(self, now_s: float = -math.inf) -> list[tuple[int, Array]]:
         """Work on the samples that wait; returns the rows that are due, at the last of them or at `now_s`."""

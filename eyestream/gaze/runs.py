@@ -18,7 +18,7 @@ A judge decides about runs of 10 to 300 ms. There is one for each `[detection] a
 """
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +60,6 @@ class Judge(Protocol):
         """What is decided now that everything up to the tick has been seen, and was not before."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """All of it, as JSON knows it."""
-        ...
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Go on from `state`."""
-
 
 def judge_of(profile: Profile) -> Judge:
     """The judge of the profile's algorithm."""
@@ -101,15 +94,6 @@ class BesideLosses:
         decided: list[Event] = [saccade for saccade in self._waiting if saccade.end <= tick - self._wait]
         self._waiting = self._waiting[len(decided) :]
         return decided
-
-    def state(self) -> dict[str, Any]:
-        """As `Judge` says."""
-        return {"loss_end": self._loss_end, "waiting": [list(saccade) for saccade in self._waiting]}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """As `Judge` says."""
-        self._loss_end = state["loss_end"]
-        self._waiting = [Saccade(*values) for values in state["waiting"]]
 
 
 class Run(NamedTuple):
@@ -257,15 +241,6 @@ class Lids:
         upright = abs(a.dy) >= abs(a.dx) and abs(b.dy) >= abs(b.dx) and a.dy * b.dy < 0.0
         large = min(a.size, b.size) >= SMALLEST_LID_DEG
         return upright and large and _left(a, b) <= BACK * max(a.size, b.size)
-
-    def state(self) -> dict[str, Any]:
-        """As `Judge` says."""
-        return {"runs": [list(run) for run in self._runs], "losses": self._losses, "next": self._next}
-
-    def load(self, state: dict[str, Any]) -> None:
-        """As `Judge` says."""
-        self._runs = [Run(*values) for values in state["runs"]]
-        self._losses, self._next = state["losses"], state["next"]
 
 
 def _left(a: Run, b: Run) -> float:

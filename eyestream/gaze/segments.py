@@ -6,7 +6,6 @@ sample, and a judge, who says which fast runs are saccades.
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ __all__ = ["Segments"]
 
 Array = NDArray[np.float64]
 Ticks = NDArray[np.int64]
-_STATE = ("last", "losing", "fast", "start", "cut")
 Piece = tuple[Ticks, Array, Array, Array]  # t, x, y, pupil of some samples
 
 
@@ -68,24 +66,6 @@ class Segments:
             ends = slice(None, None, max(1, len(t) - 1) if long else 1)
             self.pieces = [(t[ends].copy(), x[ends].copy(), y[ends].copy(), pupil[ends].copy())]
         return events + self.judge.known(known)
-
-    def state(self) -> dict[str, Any]:
-        """All of it, as JSON knows it."""
-        return {
-            **{name: getattr(self, name) for name in _STATE},
-            "piece": [column.tolist() for column in self._joined()] if self.pieces else None,
-            "judge": self.judge.state(),
-        }
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Go on from `state`."""
-        for name in _STATE:
-            setattr(self, name, state[name])
-        self.pieces = []
-        if state["piece"] is not None:
-            t, x, y, pupil = state["piece"]
-            self.pieces = [(np.array(t, dtype=np.int64), np.array(x), np.array(y), np.array(pupil, dtype=np.float64))]
-        self.judge.load(state["judge"])
 
     def _run(self, piece: Piece, fast: bool, events: list[Event]) -> None:
         """Samples of one kind without a gap among them: part of the open run, or a new one."""

@@ -2,7 +2,6 @@
 
 import math
 from collections import deque
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,16 +41,6 @@ class Recent:
         count = int(np.searchsorted(self._times[self._begin : self._end], time, side="right"))
         self._begin += count
         return self._rows[self._begin - count : self._begin]
-
-    def state(self) -> list[Any]:
-        """Times and rows."""
-        return [self._times[self._begin : self._end].tolist(), self.rows.tolist()]
-
-    def load(self, state: list[Any]) -> None:
-        """Hold what `state` says instead."""
-        self._begin = self._end = 0
-        for time, values in zip(*state, strict=True):
-            self.put(time, tuple(values))
 
     @property
     def rows(self) -> Array:
@@ -207,30 +196,3 @@ class Window:
             self._words.push(letter)
             self._small += small
             self._positive += positive
-
-    def state(self) -> dict[str, Any]:
-        """All of it, as JSON knows it."""
-        return {
-            "ahead": [(type(event).__name__, *event) for event in self._ahead],
-            "fixations": self._fixations.state(),
-            "saccades": self._saccades.state(),
-            "blinks": self._blinks.state(),
-            "cells": list(self._cells.items()),
-            "inside": list(self._inside),
-        }
-
-    def load(self, state: dict[str, Any]) -> None:
-        """Go on from `state`; what can be computed from it is."""
-        kinds = {kind.__name__: kind for kind in (Fixation, Saccade, Blink)}
-        self._ahead = deque(kinds[name](*values) for name, *values in state["ahead"])
-        self._fixations.load(state["fixations"])
-        self._saccades.load(state["saccades"])
-        self._blinks.load(state["blinks"])
-        self._cells = {int(cell): list(counts) for cell, counts in state["cells"]}
-        self._inside = deque(list(counts) for counts in state["inside"])
-        self._samples = [sum(column) for column in zip(*self._inside, strict=True)]
-        rows = self._saccades.rows
-        self._small, self._positive = int(rows[:, 1].sum()), int(rows[:, 2].sum())
-        self._words = Wordbooks()
-        for letter in rows[:, 3].tolist():
-            self._words.push(int(letter))

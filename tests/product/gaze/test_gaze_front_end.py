@@ -1,8 +1,7 @@
-"""The cadence follows the clock; bad input never stops it; a snapshot goes on as if nothing had been."""
+"""The cadence follows the clock; bad input never stops it."""
 
 import gc
 import itertools
-import json
 import tracemalloc
 
 import numpy as np
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from eyestream.errors import ConfigError
 from eyestream.gaze.events import Blink, Event
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd
@@ -206,42 +204,6 @@ def test_anything_goes_in_and_the_split_does_not_matter(records: list[tuple[floa
         np.testing.assert_allclose(np.diff(once.t), 0.5, atol=1e-6 * max(1.0, abs(once.t[0])))
     assert not np.isinf(once.values).any()
     assert whole.counters == ragged.counters
-
-
-def test_a_snapshot_goes_on_to_the_bit() -> None:
-    rng = np.random.default_rng(4)
-    for rate_hz in (60.0, 500.0):
-        made = profile(rate_hz, frozen_s=1.0)
-        samples = gaze(rate_hz, 50.0, seed=5)[0]
-        wanted = FrontEnd(made).feed(samples)
-        front_end, rows, place = FrontEnd(made), [], 0
-        while place < len(samples):
-            step = int(rng.integers(1, int(6 * rate_hz)))
-            rows.append(front_end.feed(samples[place : place + step]))
-            place += step
-            stored = front_end.snapshot()
-            assert len(stored) < 2**18
-            front_end = FrontEnd.restore(made, stored)
-            assert front_end.snapshot() == stored
-        np.testing.assert_array_equal(together(rows).values, wanted.values)
-        np.testing.assert_array_equal(together(rows).t, wanted.t)
-
-
-def test_a_snapshot_of_another_profile_is_refused() -> None:
-    front_end = FrontEnd(MADE)
-    front_end.feed(still(5.0))
-    stored = front_end.snapshot()
-    with pytest.raises(ConfigError, match="another profile or version"):
-        FrontEnd.restore(profile(60.0, onset_deg_per_s=41.0), stored)
-    state = json.loads(stored)
-    del state["window"]
-    for damaged in (b"", stored[:-5], b"[]", b"{}", json.dumps(state).encode()):
-        with pytest.raises(ConfigError, match="not a snapshot"):
-            FrontEnd.restore(MADE, damaged)
-    fresh = FrontEnd(MADE).snapshot()
-    np.testing.assert_array_equal(
-        FrontEnd.restore(MADE, fresh).feed(still(31.0)).values, FrontEnd(MADE).feed(still(31.0)).values
-    )
 
 
 class _AtTheirBeginning(FrontEnd):
