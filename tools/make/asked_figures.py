@@ -27,6 +27,7 @@ from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.files.books import shipped_books
 from eyestream_lab.parts import calibrate, part_of
 from tools.make.everyday import corpus
 from tools.verification.release_systems import gazegraph
@@ -143,7 +144,7 @@ def remembering(make: Made) -> Made:
 
 def anew(name: str, others: list[Recording]) -> Calibration:
     """A calibration of these people alone."""
-    options = {"anchored": True} if name == "klt-anchored" else {}
+    options: dict[str, Any] = {"anchored": True, "books": shipped_books()} if name == "klt-anchored" else {}
     return calibrate(name.partition("-")[0], Corpus.of(others, N), **options)
 
 

@@ -52,9 +52,18 @@ def load_stream_parts(
     _check_fit(stream, calibration, spec, front_end, profiles)
     mechanism = _built(settings, stream, calibration, spec, noise)
     check_live(mechanism)
+    _check_measured(mechanism, profiles)
     for level in range(1, settings.budget.levels):
         _on_level(mechanism, level)
     return StreamParts(spec, mechanism, front_end, profiles, answers)
+
+
+def _check_measured(mechanism: Mechanism, profiles: Sequence["Profile"]) -> None:
+    """Raise ConfigError where features of pupils are asked for, and a tracker of the stream measures none."""
+    pupils = [name for name in mechanism.schema.names if name.endswith("diameter")]
+    without = [profile.name for profile in profiles if profile.pupil_unit == "none"]
+    if pupils and without and not mechanism.domain.keeps:
+        raise ConfigError(f"features: {', '.join(pupils)} cannot be measured: profile {without[0]} has no pupils")
 
 
 def _check_fit(

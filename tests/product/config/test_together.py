@@ -227,3 +227,38 @@ def test_a_source_that_names_its_stream_and_its_streams_is_refused(tmp_path: Pat
     ]
     one = both.replace('stream = "features"\n', "")
     assert load(written(tmp_path, ("[[device]]", one))).settings.source[0].served == ("features",)
+
+
+def asking(folder: Path, features: str, source: str = "") -> Path:
+    calibration = 'calibration = "everyday-klt-anchored-64"'
+    pair = calibration, f'calibration = "everyday-asked-64"\nfeatures = {features}'
+    path = written(folder, pair)
+    path.write_text(path.read_text() + source)
+    return path
+
+
+def test_asked_features_are_what_meta_has(tmp_path: Path) -> None:
+    (stream,) = load(asking(tmp_path, '["blink_rate", "mean_mean_diameter"]')).streams.values()
+    assert stream.mechanism.schema.names == ("blink_rate", "mean_mean_diameter")
+    claim = stream.guarantee.claim()
+    assert claim["features"] == ["blink_rate", "mean_mean_diameter"]
+    assert claim["baseline_chunks"] == 2
+    assert stream.guarantee.text().count("No other feature is released") == 1
+
+
+@pytest.mark.parametrize(
+    ("features", "source", "said"),
+    [
+        ('["blink_rat"]', "", "not 'blink_rat'; did you mean blink_rate?"),
+        ("[]", "", "none is given"),
+        ("[1]", "", "features[0]: expected a text, found 1"),
+        (
+            '["mean_mean_diameter"]',
+            '[source]\nkind = "mqtt"\nprofile = "gazebasevr"\n',
+            "features: mean_mean_diameter cannot be measured: profile gazebasevr has no pupils",
+        ),
+    ],
+)
+def test_features_that_cannot_be_asked_for_are_one_line(features: str, source: str, said: str, tmp_path: Path) -> None:
+    (line,) = lines_of(asking(tmp_path, features, source))
+    assert said in line
