@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JsonLines",
-    "Lines",
+    "LogLines",
     "hide_messages",
     "in_one_line",
     "one_line_faults",
@@ -74,7 +74,7 @@ def _to_journal() -> bool:
     return (str(found.st_dev), str(found.st_ino)) == (device, inode)
 
 
-class Lines(logging.StreamHandler[TextIO]):
+class LogLines(logging.StreamHandler[TextIO]):
     """Log lines on stderr, and on a terminal below them one that is written again and again, such as a countdown."""
 
     def __init__(self) -> None:
@@ -106,9 +106,9 @@ _CLEAR = "\r\x1b[K"
 def start_log(
     level: int = logging.INFO,
     formatter: logging.Formatter = logging.Formatter("%(asctime)s %(levelname)s %(message)s"),  # noqa: B008  immutable
-) -> Lines:
+) -> LogLines:
     """Log lines of eyestream on stderr, one line each."""
-    handler = Lines()
+    handler = LogLines()
     handler.setFormatter(_ForJournal(formatter) if _to_journal() else formatter)
     log = logging.getLogger("eyestream")
     log.handlers[:] = [handler]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.log import JsonLines, Lines, one_line_faults, start_log
+from eyestream.cli.log import JsonLines, LogLines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.ops.process import Notifier, keep_memory_private, not_forbidden
 from eyestream.rim.config import load as load_tables
@@ -77,7 +77,7 @@ def _of(path: Path) -> Iterator[None]:
         raise ConfigError(f"{path}: {error}") from None
 
 
-async def _run(made: Assembly, path: Path, log: Lines) -> None:
+async def _run(made: Assembly, path: Path, log: LogLines) -> None:
     from eyestream.rim.sidecar.operator_log import OperatorLog  # noqa: PLC0415  for who runs it
 
     fault = one_line_faults()

@@ -9,7 +9,7 @@ from typing import Any
 
 from eyestream.cli.log import start_log
 from eyestream.cli.options import positive
-from eyestream.ops.find_sources import USUAL_HOSTS, Found, find_sources
+from eyestream.ops.find_sources import USUAL_HOSTS, FoundSource, find_sources
 
 __all__ = ["add_parser", "main"]
 
@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> None:
         print(f"not looked for: {line}")
 
 
-def _told(one: Found) -> str:
+def _told(one: FoundSource) -> str:
     """Some lines about one tracker."""
     rate = "irregular or unknown rate" if one.rate_hz is None else f"{one.rate_hz:g} samples a second"
     lines = [f"{one.kind}  {one.name}  {rate}"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from eyestream.errors import PayloadError
-from eyestream.monitor.headline import Facts, headline
+from eyestream.monitor.headline import HeadlineFacts, headline
 from eyestream.sdk.chunk import Chunk
 from eyestream.wire.messages import Budget, Meta
 
@@ -40,7 +40,7 @@ class State:
     dropped : chunks that came faster than the page took them.
     """
 
-    facts: Facts
+    facts: HeadlineFacts
     budget: Budget | None
     refusals: Mapping[str, int]
     missing: int

@@ -5,7 +5,7 @@ from typing import Literal
 
 from eyestream.wire.messages import Status, StatusReason
 
-__all__ = ["Facts", "Headline", "Sidecar", "headline"]
+__all__ = ["Headline", "HeadlineFacts", "Sidecar", "headline"]
 
 Sidecar = Literal["there", "unsure", "away"]
 """Whether the stream's sidecar runs. Applications are not told which sidecar serves which device. So it is `away` when
@@ -27,7 +27,7 @@ _SAID: dict[StatusReason, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class HeadlineFacts:
     """What is known of one stream, and of nothing else.
 
     Attributes
@@ -54,7 +54,7 @@ class Headline:
     bad: bool
 
 
-def headline(facts: Facts) -> Headline:
+def headline(facts: HeadlineFacts) -> Headline:
     """The worst fact; the first line of this table that holds.
 
     | | fact | why it comes before those below |

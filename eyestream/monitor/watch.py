@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from eyestream.errors import LinkError, PayloadError
 from eyestream.monitor.frames import State, chunk_frame, described, state_frame
-from eyestream.monitor.headline import Facts, Sidecar
+from eyestream.monitor.headline import HeadlineFacts, Sidecar
 from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import BrokerSettings
 from eyestream.sdk.chunk import Chunk
@@ -71,7 +71,7 @@ class _Followed:
         """The frame of how it is now, where its sidecar is `sidecar`."""
         known = self.chunks
         connected, status = (False, None) if known is None else (known.connected, known.status)
-        facts = Facts(connected, sidecar, status, self.description is not None, self.silent)
+        facts = HeadlineFacts(connected, sidecar, status, self.description is not None, self.silent)
         budget, refusals, dropped = (
             (None, Counter[str](), 0) if known is None else (known.budget, known.refusals, known.dropped)
         )

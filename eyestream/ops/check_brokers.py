@@ -92,12 +92,12 @@ async def broker_findings(
     else:
         findings.append(good("raw rows cross no broker: every stream has a source in this process"))
     for side, broker, expected in sides:
-        findings += await _side(side, broker, settings, plan, Expected(others[side], ports.get(side), expected))
+        findings += await _side(side, broker, settings, plan, Guests(others[side], ports.get(side), expected))
     return findings
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Expected:
+class Guests:
     """Who may want to enter a broker, its port for other machines, and who of them must get in."""
 
     others: Mapping[str, Endpoint]
@@ -106,7 +106,7 @@ class Expected:
 
 
 async def _side(
-    side: str, broker: BrokerSettings, settings: Settings, plan: Plan | None, expected: Expected
+    side: str, broker: BrokerSettings, settings: Settings, plan: Plan | None, expected: Guests
 ) -> list[Finding]:
     """All findings about one broker; of one that cannot be used, only that."""
     what = f"{side} broker: the sidecar gets in"

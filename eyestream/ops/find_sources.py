@@ -18,7 +18,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources import core, lsl, neon
 from eyestream.rim.sources.gaze import Place
 
-__all__ = ["USUAL_HOSTS", "Found", "find_sources"]
+__all__ = ["USUAL_HOSTS", "FoundSource", "find_sources"]
 
 USUAL_HOSTS = ("127.0.0.1", "neon.local", "pi.local")
 
@@ -30,7 +30,7 @@ _NOWHERE = Place("hmd", BrokerSettings("mqtt://localhost"))
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSource:
     """One tracker.
 
     Attributes
@@ -57,7 +57,7 @@ class Found:
     refused: str = ""
 
 
-async def find_sources(hosts: Sequence[str], seconds: float) -> tuple[list[Found], list[str]]:
+async def find_sources(hosts: Sequence[str], seconds: float) -> tuple[list[FoundSource], list[str]]:
     """What there is, and what could not be looked for.
 
     Parameters
@@ -85,23 +85,27 @@ async def find_sources(hosts: Sequence[str], seconds: float) -> tuple[list[Found
     return found, missing
 
 
-async def _phone(host: str, seconds: float) -> Found | None:
+async def _phone(host: str, seconds: float) -> FoundSource | None:
     name, port = _split(host, 8080)
     options = {"host": name} | ({} if port == 8080 else {"port": port})
     source = neon.NeonSource(neon.Options(name, port), load_profile("neon"), _NOWHERE)
-    taken = Found("neon", host, None, ("x [px]", "y [px]", "pupils [mm]", "worn"), {"kind": "neon", "options": options})
+    taken = FoundSource(
+        "neon", host, None, ("x [px]", "y [px]", "pupils [mm]", "worn"), {"kind": "neon", "options": options}
+    )
     return await _counted(taken, source, seconds)
 
 
-async def _capture(host: str, seconds: float) -> Found | None:
+async def _capture(host: str, seconds: float) -> FoundSource | None:
     name, port = _split(host, 50020)
     options = {"host": name} | ({} if port == 50020 else {"port": port})
     source = core.CoreSource(core.Options(name, port), load_profile("core"), _NOWHERE)
     channels = ("gaze_point_3d [mm]", "pupils [mm]", "confidence")
-    return await _counted(Found("core", host, None, channels, {"kind": "core", "options": options}), source, seconds)
+    return await _counted(
+        FoundSource("core", host, None, channels, {"kind": "core", "options": options}), source, seconds
+    )
 
 
-async def _counted(taken: Found, source: neon.NeonSource | core.CoreSource, seconds: float) -> Found | None:
+async def _counted(taken: FoundSource, source: neon.NeonSource | core.CoreSource, seconds: float) -> FoundSource | None:
     """Run a source for a while; None where nobody is, and why where somebody is whose gaze is not taken."""
     loop, heard = asyncio.get_running_loop(), _Count()
 
@@ -121,7 +125,7 @@ async def _counted(taken: Found, source: neon.NeonSource | core.CoreSource, seco
     if away is not None and not str(away).startswith(_IS_ONE):
         return None
     came = "".join(f"; what came was {reason}" for reason, _ in source.refused.most_common(1))
-    return Found(taken.kind, taken.name, None, (), {}, str(away or f"it answers, and sends no gaze{came}"))
+    return FoundSource(taken.kind, taken.name, None, (), {}, str(away or f"it answers, and sends no gaze{came}"))
 
 
 class _Count:
@@ -158,7 +162,7 @@ async def _until(work: Any, holds: Any) -> None:
         await asyncio.wait({task})
 
 
-def _outlets(seconds: float) -> list[Found]:
+def _outlets(seconds: float) -> list[FoundSource]:
     """All outlets of gaze, or of numbers that might be."""
     pylsl, found = lsl.pylsl_module(), []
     for info in pylsl.resolve_streams(seconds):
@@ -166,7 +170,7 @@ def _outlets(seconds: float) -> list[Found]:
         try:
             outlet = lsl.outlet_of(inlet.info(lsl.RESOLVE_S))
         except (pylsl.util.LostError, pylsl.util.TimeoutError, RuntimeError):
-            found.append(Found("lsl", info.name(), None, (), {}, "it does not describe itself"))
+            found.append(FoundSource("lsl", info.name(), None, (), {}, "it does not describe itself"))
         else:
             found.append(outlet_found(outlet))
         finally:
@@ -174,7 +178,7 @@ def _outlets(seconds: float) -> list[Found]:
     return sorted(found, key=lambda one: (one.name, one.refused))
 
 
-def outlet_found(outlet: Outlet) -> Found:
+def outlet_found(outlet: Outlet) -> FoundSource:
     """Whether an outlet can be taken as it is, and how."""
     channels = tuple(f"{c.label or c.kind or '?'} [{c.unit or 'no unit'}]" for c in outlet.channels)
     rate = outlet.rate_hz or None
@@ -193,8 +197,8 @@ def outlet_found(outlet: Outlet) -> Found:
             raise ValueError("its rate is irregular: count its samples, and say it in [source] rate_hz")
     except (ValueError, ConfigError) as error:
         about = f" ({RELAYS[relay].about})" if relay else ""
-        return Found("lsl", outlet.name, rate, channels, {}, f"{error}{about}")
-    return Found("lsl", outlet.name, rate, channels, source)
+        return FoundSource("lsl", outlet.name, rate, channels, {}, f"{error}{about}")
+    return FoundSource("lsl", outlet.name, rate, channels, source)
 
 
 def _split(host: str, port: int) -> tuple[str, int]:

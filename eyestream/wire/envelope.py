@@ -22,7 +22,7 @@ __all__ = [
     "REASONS",
     "U64",
     "VERSION",
-    "Message",
+    "Envelope",
     "documented",
     "open_envelope",
     "refuse",
@@ -80,11 +80,11 @@ _BROKEN = (ValueError, OverflowError, RecursionError)
 _FIELDS = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
 
 
-class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="v", tag=VERSION):
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="v", tag=VERSION):
     """Base of the typed maps: `v` is written first, unknown keys are refused; an UNSET field is left out."""
 
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=Envelope)
 
 
 def refuse(reason: str) -> PayloadError:
@@ -113,7 +113,7 @@ def open_envelope(
     payload
         What came off the wire.
     decoder
-        Of a `Message`; its field types are enforced without conversion between text, numbers and truth values
+        A kind of `Envelope`; its field types are enforced without conversion between text, numbers and truth values
         (an integer is taken where a float is expected).
     limit
         Most bytes that are looked at.
@@ -159,7 +159,7 @@ def _map_header(data: bytes) -> tuple[int, int]:
     return int.from_bytes(data[1:offset], "big"), offset
 
 
-def _entries(message: Message) -> int:
+def _entries(message: Envelope) -> int:
     """Entries of the map that `message` was read from, if no key occurred twice: `v` and the fields that are set."""
     absent = 0
     for name in _optional(type(message)):
@@ -168,7 +168,7 @@ def _entries(message: Message) -> int:
 
 
 @cache
-def _optional(kind: type[Message]) -> tuple[str, ...]:
+def _optional(kind: type[Envelope]) -> tuple[str, ...]:
     defaults = kind.__struct_defaults__
     return kind.__struct_fields__[len(kind.__struct_fields__) - len(defaults) :]
 

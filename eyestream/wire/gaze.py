@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.wire.arrays import FLOAT64, Shape, from_bin, to_bin
-from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, U64, Message, open_envelope, refuse
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, U64, Envelope, open_envelope, refuse
 from eyestream.wire.raw import MAX_ROWS
 
 __all__ = ["decode_gaze", "encode_gaze"]
 
 
-class _Gaze(Message, frozen=True):
+class _GazeMessage(Envelope, frozen=True):
     schema: U64
     shape: Shape
     values: bytes
@@ -21,7 +21,7 @@ class _Gaze(Message, frozen=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Gaze)
+_decoder = msgspec.msgpack.Decoder(_GazeMessage)
 
 
 def encode_gaze(t: NDArray[np.float64], values: NDArray[np.floating], schema: int) -> bytes:
@@ -47,7 +47,7 @@ def encode_gaze(t: NDArray[np.float64], values: NDArray[np.floating], schema: in
     times = np.asarray(t, FLOAT64)
     if times.shape != shape[:1]:
         raise refuse("length")
-    payload = _encoder.encode(_Gaze(int(schema), shape, data, times.tobytes()))
+    payload = _encoder.encode(_GazeMessage(int(schema), shape, data, times.tobytes()))
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise refuse("oversize")
     return payload

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from eyestream.wire.arrays import FLOAT32, FLOAT64, Shape, from_bin, to_bin
-from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, U64, Message, documented, open_envelope, refuse
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, U64, Envelope, documented, open_envelope, refuse
 
 __all__ = ["MAX_ROWS", "MAX_WEARER", "ROWS", "RawRows", "decode_raw", "encode_raw", "rows_hash", "rows_per_message"]
 
@@ -58,7 +58,7 @@ class RawRows:
     due: float | None = None
 
 
-class _Raw(Message, frozen=True):
+class _Raw(Envelope, frozen=True):
     schema: U64
     session: U64
     seq: U64

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from eyestream.wire.arrays import FLOAT32, Shape, from_bin, to_bin
-from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, U64, Message, documented, open_envelope, refuse
+from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, U64, Envelope, documented, open_envelope, refuse
 
 __all__ = [
     "CLAIM",
@@ -111,7 +111,7 @@ _Epsilon = Annotated[float, documented(minimum=0)]
 _Delta = Annotated[float, documented(minimum=0, maximum=1)]
 
 
-class _Private(Message, frozen=True):
+class _Private(Envelope, frozen=True):
     session: U64
     chunk: U64
     t0: Annotated[float, documented(minimum=0)]
@@ -123,7 +123,7 @@ class _Private(Message, frozen=True):
     at: float | UnsetType = UNSET
 
 
-class _Meta(Message, frozen=True):
+class _Meta(Envelope, frozen=True):
     names: tuple[str, ...]
     units: tuple[str, ...]
     rate_hz: _Positive

@@ -6,14 +6,14 @@ from urllib.parse import urljoin
 
 from eyestream.errors import LinkError
 
-__all__ = ["Answer", "Description", "read_description", "read_head", "request"]
+__all__ = ["Description", "RtspAnswer", "read_description", "read_head", "request"]
 
 _STATUS = re.compile(rb"(?:RTSP|HTTP)/1\.[01] (\d{3})\b")
 _CLOCK = re.compile(r"(\d{1,3}) [^/\s]{1,64}/(\d{1,9})\b")
 _MOST_BODY = 1 << 20
 
 
-class Answer(NamedTuple):
+class RtspAnswer(NamedTuple):
     """The head of an answer: its code, its fields in lower case, and the bytes of the body that follows."""
 
     code: int
@@ -36,7 +36,7 @@ def request(method: str, address: str, number: int, **fields: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-def read_head(head: bytes) -> Answer:
+def read_head(head: bytes) -> RtspAnswer:
     """The head of an answer of RTSP or HTTP, up to and with its empty line.
 
     Raises
@@ -55,7 +55,7 @@ def read_head(head: bytes) -> Answer:
     told = fields.get("content-length")
     if told is not None and not (told.isdecimal() and int(told) <= _MOST_BODY):
         raise LinkError("an answer whose length makes no sense")
-    return Answer(int(status[1]), fields, None if told is None else int(told))
+    return RtspAnswer(int(status[1]), fields, None if told is None else int(told))
 
 
 def read_description(text: str, address: str) -> Description:

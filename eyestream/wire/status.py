@@ -15,7 +15,7 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
-from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, Message, open_envelope, refuse
+from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, Envelope, open_envelope, refuse
 from eyestream.wire.topics import NAME
 
 __all__ = [
@@ -58,7 +58,7 @@ STATES: frozenset[str] = frozenset(get_args(State))
 STATUS_REASONS: frozenset[str] = frozenset(get_args(StatusReason))
 
 
-class Status(Message, frozen=True):
+class Status(Envelope, frozen=True):
     """How a stream or a sidecar is: one word and one reason, both from fixed lists, no numbers."""
 
     state: State
@@ -97,7 +97,7 @@ CeilingName = Literal["session", "day", "lifetime"]
 CEILINGS: frozenset[str] = frozenset(get_args(CeilingName))
 
 
-class Budget(Message, frozen=True):
+class Budget(Envelope, frozen=True):
     """What is left of the ceiling that is reached first.
 
     `chunks` of this stream, as long as no other stream of the device spends; `resumes_at` in seconds since 1970, where
@@ -136,7 +136,7 @@ _Name = Annotated[str, msgspec.Meta(pattern=rf"\A{NAME}\Z")]
 _Digits = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{32}\Z")]
 
 
-class Owner(Message, frozen=True):
+class Owner(Envelope, frozen=True):
     """A sidecar's word on itself: a random name of its ledger, and the devices that it serves."""
 
     ledger: _Digits
@@ -157,7 +157,7 @@ def decode_owner(payload: bytes | bytearray | memoryview) -> Owner:
     return open_envelope(payload, _owner_decoder, MAX_RELEASE_BYTES)
 
 
-class Presence(Message, frozen=True):
+class Presence(Envelope, frozen=True):
     """A sidecar's answer to a question: its name, and a proof that it has the ledger that was asked for."""
 
     sidecar: _Name

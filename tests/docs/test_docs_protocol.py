@@ -22,7 +22,7 @@ GOLDEN = ROOT / "tests" / "golden"
 PAGE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 STRUCTS: dict[str, type[msgspec.Struct]] = {
     "raw": raw._Raw,
-    "gaze/raw": gaze._Gaze,
+    "gaze/raw": gaze._GazeMessage,
     "private": release._Private,
     "meta": release._Meta,
     "status": status.Status,

@@ -62,7 +62,7 @@ class Channel:
 
 CHANNELS = (
     Channel("raw", topics.raw_topic("D", "S"), "raw", raw._Raw, "Rows of features.", received=True),
-    Channel("gaze", topics.gaze_topic("D"), "gaze/raw", gaze._Gaze, "Samples of gaze.", received=True),
+    Channel("gaze", topics.gaze_topic("D"), "gaze/raw", gaze._GazeMessage, "Samples of gaze.", received=True),
     Channel("private", topics.private_topic("D", "S"), "private", release._Private, "One released chunk."),
     Channel("meta", topics.meta_topic("D", "S"), "meta", release._Meta, "Names, units, mechanism, guarantee."),
     Channel("status", topics.status_topic("D", "S"), "status", status.Status, "How the stream is."),

@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncIterator
 
 from eyestream.errors import LinkError
-from eyestream.wire.rtsp import Answer, Description, read_description, read_head, request
+from eyestream.wire.rtsp import Description, RtspAnswer, read_description, read_head, request
 
 __all__ = ["CONNECT_S", "RtspConnection", "connected", "in_time", "ports", "read_answer"]
 
@@ -53,7 +53,7 @@ class RtspConnection:
                 self._answered.set()
         raise LinkError("the phone has ended the stream")
 
-    async def _ask(self, method: str, address: str, **fields: str) -> tuple[Answer, bytes]:
+    async def _ask(self, method: str, address: str, **fields: str) -> tuple[RtspAnswer, bytes]:
         async with in_time("the phone does not answer"):
             self._writer.write(self._request(method, address, **fields))
             answer, body = await read_answer(self._reader)
@@ -66,7 +66,7 @@ class RtspConnection:
         return request(method, address, self._number, **fields)
 
 
-async def read_answer(reader: asyncio.StreamReader) -> tuple[Answer, bytes]:
+async def read_answer(reader: asyncio.StreamReader) -> tuple[RtspAnswer, bytes]:
     """Head and body of an answer; raises LinkError where it is cut off or makes no sense."""
     try:
         answer = read_head(await reader.readuntil(b"\r\n\r\n"))

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from eyestream.monitor.headline import Facts, headline
+from eyestream.monitor.headline import HeadlineFacts, headline
 from eyestream.monitor.watch import Watch
 from eyestream.rim.config import BrokerSettings
 from eyestream.sdk.discovery import Found
 from eyestream.wire.messages import STATUS_REASONS, Status, encode_meta, encode_status
 from tests.rigs.spoken import described_as
 
-FINE = Facts(True, "there", Status("online", "ready"), described=True, silent=False)
+FINE = HeadlineFacts(True, "there", Status("online", "ready"), described=True, silent=False)
 
 WORST_FIRST: list[tuple[str, dict[str, Any]]] = [
     ("the broker is away", {"connected": False}),
