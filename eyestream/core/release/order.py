@@ -33,6 +33,8 @@ restores it feeds every message from the one on that opened the first chunk that
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
@@ -41,12 +43,61 @@ from eyestream.core.chunking.chunks import VERSION, ChunkState, DueChunk, RowSpa
 from eyestream.core.chunking.device import Device
 from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.release.effects import Drop, Effect, Release, Reserve, Withhold
-from eyestream.core.reservation import Granted, Request, RowMark, Withheld
+from eyestream.core.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.core.wearers import MOST_WEARERS
 from eyestream.wire.messages import RawRows
 
-__all__ = ["ReleaseOrder"]
+__all__ = [
+    "Drop",
+    "DropReason",
+    "Effect",
+    "Release",
+    "ReleaseOrder",
+    "Reserve",
+    "Withhold",
+]
+
+DropReason = Literal["ledger", "stopped"]
+"""``ledger``: it cannot be written any more; ``stopped``: the end came before the ledger was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Ask the ledger for `request`; asking again for what was asked before is safe."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """Release `chunk` now, as the ledger has granted; of one that is asked for as unreleased, nothing leaves."""
+
+    chunk: DueChunk
+    granted: Granted
+
+
+@dataclass(frozen=True, slots=True)
+class Withhold:
+    """The chunk of `span` is due and must not be released: `obstacle` says why.
+
+    With the obstacle ``rows`` it was reserved before, by an earlier life of this stream: if an outbox has its bytes,
+    those may be sent again.
+    """
+
+    span: RowSpan
+    obstacle: Obstacle
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The chunk of `span` is due and lost."""
+
+    span: RowSpan
+    reason: DropReason
+
+
+Effect = Reserve | Release | Withhold | Drop
+
 
 Prices = Charge | Sequence[Charge]
 

@@ -18,8 +18,7 @@ from eyestream.core.chunking.chunks import DueChunk, RowSpan, decode, encode
 from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.release.effects import Drop, Effect, Release, Reserve, Withhold
-from eyestream.core.release.order import ReleaseOrder
+from eyestream.core.release.order import Drop, Effect, Release, ReleaseOrder, Reserve, Withhold
 from eyestream.core.reservation import Granted, Obstacle, Request, RowMark, Withheld, refuse_above
 from eyestream.core.session import Session
 from eyestream.core.wearers import MOST_WEARERS

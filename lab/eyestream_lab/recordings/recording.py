@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from eyestream.core.charge import charge_of, charges_of
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.release.effects import Release, Reserve
-from eyestream.core.release.order import ReleaseOrder
+from eyestream.core.release.order import Release, ReleaseOrder, Reserve
 from eyestream.core.reservation import Granted, Request, Withheld, refuse_above
 from eyestream.core.session import Session
 from eyestream.wire.messages import MAX_ROWS, RawRows

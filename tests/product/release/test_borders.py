@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from eyestream.core.chunking.settings import Release as When
-from eyestream.core.release.effects import Effect, Release
-from eyestream.core.release.order import ReleaseOrder
+from eyestream.core.release.order import Effect, Release, ReleaseOrder
 from eyestream.core.reservation import Granted, Request
 from eyestream.wire.messages import RawRows
 from tests.product.release.worlds import CHARGE, N, place, requests_of, settings

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from eyestream.core.chunking.settings import Release as When
-from eyestream.core.release.effects import Drop, Effect, Release, Reserve, Withhold
-from eyestream.core.release.order import ReleaseOrder
+from eyestream.core.release.order import Drop, Effect, Release, ReleaseOrder, Reserve, Withhold
 from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.wire.messages import RawRows
 from tests.product.release.worlds import CHARGE, Inputs, MemoryLedger, N, Step, place, requests_of, settings, settled

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from eyestream.core.charge import Charge
 from eyestream.core.chunking.chunks import RowSpan
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.release.effects import Drop, Effect, Release, Reserve, Withhold
+from eyestream.core.release.order import Drop, Effect, Release, Reserve, Withhold
 from eyestream.core.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows

@@ -10,7 +10,7 @@ import numpy as np
 
 from eyestream.core.charge import bounds, faded, level_of
 from eyestream.core.kinds import Loss
-from eyestream.core.release.effects import Release
+from eyestream.core.release.order import Release
 from eyestream.core.release.stream import Outcome
 from eyestream.core.reservation import Granted
 from tests.rigs.seams import original
