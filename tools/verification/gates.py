@@ -13,14 +13,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SERVICE, ALL = "the running default service", "all three distributions"
 
-MOST_MODULES = {SERVICE: 142}
+MOST_MODULES = {SERVICE: 132}
 MOST_LINES = {
-    SERVICE: 21_400,
-    "eyestream": 38_000,
-    "eyestream/core": 11_500,
-    "lab/eyestream_lab": 28_300,
-    "fleet/eyestream_fleet": 2_440,
-    ALL: 68_600,
+    SERVICE: 20_600,
+    "eyestream": 37_400,
+    "eyestream/core": 11_200,
+    "lab/eyestream_lab": 28_150,
+    "fleet/eyestream_fleet": 2_390,
+    ALL: 67_900,
 }
 """The most that each may have; blank lines and docstrings count."""
 
