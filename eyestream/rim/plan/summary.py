@@ -61,7 +61,7 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
             f"{session:g} a session and {day:g} a day",
         ),
     ]
-    if mechanism.domain.keeps:
+    if mechanism.domain.keeps or mechanism.calibration.anchor is not None:
         lines.append(("levels", _LEVELS if mechanism.calibration.anchor is None else _NO_LEVELS))
     table = load_table()
     found = measured_figures(mechanism, spec.rate_hz, stream.settings.privacy.calibration)

@@ -10,6 +10,7 @@ from eyestream.gaze.profile_text import profile_text
 from eyestream.rim import config
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import load
+from eyestream.rim.plan.summary import summary
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = (ROOT / "config" / "sidecar.toml").read_text()
@@ -244,6 +245,7 @@ def test_asked_features_are_what_meta_has(tmp_path: Path) -> None:
     assert claim["features"] == ["blink_rate", "mean_mean_diameter"]
     assert claim["baseline_chunks"] == 2
     assert stream.guarantee.text().count("No other feature is released") == 1
+    assert dict(summary(stream))["levels"].startswith("none")
 
 
 @pytest.mark.parametrize(
