@@ -128,7 +128,9 @@ class Shard:
         self._began: dict[ChunkKey, int] = {}
         self._granted: set[ChunkKey] = set()
         self._touched: dict[StreamKey, None] = {}
+        self._changed: dict[StreamKey, None] = {}
         self.position = Position(held.epoch, held.offset, held.newest)
+        self._read_before = held.newest[0]
         self.taken, self.rejected, self.changes = 0, Counter[str](), 0
         self._conditions = {key: stream.condition for key, stream in self._served.items()}
         self.waiting = list(held.waiting)
@@ -147,6 +149,7 @@ class Shard:
         """From which offset on the log is to be read: what it has lost is missing in the chunks."""
         if self.position.begin(bounds):
             self._began = dict.fromkeys(self._began, bounds.first)
+            self._read_before = -1
         return self.position.start
 
     def take(self, entries: Sequence[Entry], now: float | None = None) -> list[ReleasedChunk]:
@@ -183,10 +186,15 @@ class Shard:
         if stream is None or entry.key is None:
             self.rejected["topic" if entry.key is None or self._is_ours(entry.key) else "partition"] += 1
             return
+        if entry.offset <= self._read_before and stream.has_passed(entry.at):
+            return  # from before its border: read again for another stream, it would turn back the clock of this one
         try:
             rows = decode_raw(entry.payload, stream.settings.features, stream.settings.schema)
             self.taken += 1
+            late = stream.rows.late
             self._note(entry.key, stream.feed(rows, entry.at), entry.offset)
+            if rows.end or stream.rows.late > late:  # no chunk of it says that it is to be read again
+                self._changed[entry.key] = None
         except PayloadError as error:
             self.rejected[error.reason] += 1
 
@@ -251,7 +259,7 @@ class Shard:
         if not self._touched:
             return []
         released, self._unwritten = self._unwritten, []
-        touched, self._touched = self._touched, {}
+        touched, self._touched, self._changed = self._touched | self._changed, {}, {}
         borders = {str(key): self._border(key) for key in touched}
         log = self.position
         offset = next(iter(self._began.values()), log.next)

@@ -221,6 +221,11 @@ class Device:
         device._ended, device._refused = state.ended, RowMark(*state.refused)
         return device
 
+    def has_passed(self, now: float) -> bool:
+        """Whether `now` lies before the time that it has."""
+        clock = self._clock
+        return clock.offset is not None and now + clock.offset < clock.time
+
     def feed(self, rows: RawRows, now: float) -> list[DueChunk]:
         """Take a message that arrived at `now`.
 

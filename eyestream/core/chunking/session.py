@@ -149,8 +149,12 @@ class SessionChunker:
         )
 
     def border(self) -> SessionState:
-        """The state without the rows of the current chunk, which is awaited again."""
-        return msgspec.structs.replace(self.state(), buffer=None, newest=self._span.first_row - 1)
+        """The state without the rows of the current chunk, which is awaited again.
+
+        Where the clock has run ahead of the tracker, the newest row lies further back: late rows tell that again.
+        """
+        newest = min(self._newest, self._span.first_row - 1)
+        return msgspec.structs.replace(self.state(), buffer=None, newest=newest)
 
     @classmethod
     def restore(

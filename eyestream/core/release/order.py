@@ -179,6 +179,10 @@ class ReleaseOrder:
         """When `tick` has something to do if no row comes, on the caller's clock; None: nothing is awaited."""
         return self._device.next_due()
 
+    def has_passed(self, now: float) -> bool:
+        """As `Device.has_passed`."""
+        return self._device.has_passed(now)
+
     def feed(self, rows: RawRows, now: float) -> list[Effect]:
         """Take a message that arrived at `now`; raises PayloadError as `Device.feed` does."""
         return self._collect(self._device.feed(rows, now))

@@ -158,6 +158,10 @@ class StreamRelease:
         """When `tick` has something to do if no row comes; None: nothing is awaited."""
         return self._order.next_due()
 
+    def has_passed(self, now: float) -> bool:
+        """Whether `now` lies before the time that the stream has, as after `restore`."""
+        return self._order.has_passed(now)
+
     def feed(self, rows: RawRows, now: float) -> Outcome:
         """Take a message that arrived at `now`; raises PayloadError for another shape."""
         return self._carry_out(self._order.feed(rows, now))

@@ -89,13 +89,15 @@ class Disk:
             inode.holes.clear()
         self.kept = dict(self.names)
 
-    def copy(self, source: str, target: str, names: tuple[str, ...]) -> None:
-        """Copy files of a folder into another one, as somebody does beside the process; durably."""
+    def put(self, path: str, data: bytes) -> None:
+        """Somebody beside the processes writes a file, durably."""
+        self.names[path] = self.kept[path] = Inode(data, data)
+
+    def copy(self, source: str, target: str, names: tuple[str, ...], disk: "Disk | None" = None) -> None:
+        """Copy files of a folder into another one, of this disk or another."""
         for name in names:
-            found = self.names.get(f"{source}/{name}")
-            if found is not None:
-                path = f"{target}/{name}"
-                self.names[path] = self.kept[path] = Inode(found.data, found.data)
+            if (found := self.names.get(f"{source}/{name}")) is not None:
+                (disk or self).put(f"{target}/{name}", found.data)
 
     def durable(self, path: str) -> bytes:
         """What would be read at `path` after a loss of power that takes all it may."""

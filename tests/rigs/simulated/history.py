@@ -71,6 +71,7 @@ class History:
         self.disks = Disks(luck)
         self.now, self.slept, self.day, self.ahead = 1000.0, 0.0, DAY, 0
         self.story: list[str] = []
+        self.healed = False
         self.people = People(histories=luck.random() < 0.2)
         self.ceilings = self._ceilings(luck)
         self.settings = self._settings(luck)
@@ -159,7 +160,7 @@ class History:
     def arm(self, luck: random.Random, often: float = 0.5) -> str:
         """Let one of the next effects on a disk go wrong, if that is switched on."""
         kinds = [kind for kind in _EFFECTS if kind in self.on]
-        if not kinds or luck.random() > often:
+        if not kinds or self.healed or luck.random() > often:
             self.disks.left = None
             return ""
         self.disks.left, self.disks.kind = luck.choice([luck.randint(0, 5), luck.randint(4, 11)]), luck.choice(kinds)
@@ -188,15 +189,18 @@ class History:
         elif luck.random() < 0.1:
             tracker.row += luck.randint(1, 6)  # rows left out
         count = luck.choice([1, 2, 3, 4, 4, 4, 6, 9])
-        payload = tracker.send(count, end=luck.random() < 0.05)
+        payload = tracker.send(count, end=(end := luck.random() < 0.05))
         self.now += count / 2 * luck.choice([1, 1, 1, 1, 1, 3, 20])
-        return key, payload, f"sends rows up to {tracker.row - 1} of session {tracker.session}"
+        said = f"sends rows up to {tracker.row - 1} of session {tracker.session}"
+        if end:
+            tracker.begin(luck)
+        return key, payload, said + " and ends it" * end
 
     @contextlib.contextmanager
     def simulated(self) -> Iterator[None]:
         """No file, no entropy and no thread of this machine."""
         luck, at_once = self.luck, SimpleNamespace(**vars(asyncio) | {"to_thread": _at_once})
-        Place.disks = self.disks
+        disks, Place.disks = Place.disks, self.disks
         level, bounds = logging.root.manager.disable, (writer._MANY_RECORDS, writer._TOO_MANY_RECORDS)
         logging.disable(logging.CRITICAL)
         if self.often:
@@ -213,6 +217,7 @@ class History:
             ):
                 yield
         finally:
+            Place.disks = disks
             logging.disable(level)
             writer._MANY_RECORDS, writer._TOO_MANY_RECORDS = bounds
 

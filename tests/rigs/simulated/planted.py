@@ -18,6 +18,7 @@ from eyestream.core.wearers import Wearers
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import guarded as guarded_module
+from eyestream.rim.ledger import second_place
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.guarded import GuardedLedger
 from eyestream.rim.ledger.ledger import Ledger
@@ -26,6 +27,11 @@ from eyestream.rim.sidecar.outbox import Outbox, OutboxEntry
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.rim.sidecar.spending import Spending
 from eyestream.wire.messages import PrivateChunk, decode_private, encode_private
+from eyestream_fleet import directory
+from eyestream_fleet import second_place as fleet_place
+from eyestream_fleet.outbox import DurableOutbox
+from eyestream_fleet.second_place import RevisedPlace
+from eyestream_fleet.shard import Shard
 
 __all__ = ["PLANTED"]
 
@@ -257,7 +263,7 @@ def second_place_is_written_by_two() -> Patches:
 @_in("whole")
 def copy_that_was_overtaken_goes_on() -> Patches:
     """Lengths are compared, and no tokens."""
-    return [(guarded_module, "refuse_overtaken", _nothing)]
+    return [(guarded_module, "check_not_overtaken", _nothing)]
 
 
 @_in("whole")
@@ -320,3 +326,134 @@ def ledger_that_failed_is_ignored() -> Patches:
             return [Granted(request) for request in requests]
 
     return [(Ledger, "reserve", reserve)]
+
+
+@_in("fleet")
+def lengths_in_the_place_of_tokens() -> Patches:
+    return [(directory, "check_not_overtaken", _nothing)]
+
+
+@_in("fleet")
+def second_place_has_the_token_first() -> Patches:
+    """The token is written beside the ledger when the second place has it."""
+
+    async def begin(path: Any, remembered: Any, write: Any) -> str:
+        token = second_place.announce(path.with_name("elsewhere"), remembered)
+        await write(remembered._replace(life=token))
+        second_place.settle(path, token)
+        return token
+
+    return [(fleet_place, "begin_life", begin)]
+
+
+@_in("fleet")
+def second_place_is_written_over() -> Patches:
+    """Whatever is in it."""
+    write = RevisedPlace.write
+
+    async def over(self: RevisedPlace, ledger: str, remembered: Any) -> None:
+        held = await self._get(ledger)
+        self._revision = 0 if held is None else held[0]
+        await write(self, ledger, remembered)
+
+    return [(RevisedPlace, "write", over)]
+
+
+@_in("fleet")
+def second_place_is_written_over_a_token_alone() -> Patches:
+    """A writing is conditional on the token that was read or written last, not on all that is there."""
+    write, read = RevisedPlace.write, RevisedPlace.read
+
+    async def noted(self: Any, ledger: str) -> Any:
+        found = await read(self, ledger)
+        self.token = "" if found is None else found.life
+        return found
+
+    async def over(self: Any, ledger: str, remembered: Any) -> None:
+        held = await self._get(ledger)
+        if held is not None and fleet_place._unpacked(ledger, held[1]).life == self.token:
+            self._revision = held[0]
+        await write(self, ledger, remembered)
+        self.token = remembered.life
+
+    return [(RevisedPlace, "read", noted), (RevisedPlace, "write", over)]
+
+
+@_in("fleet")
+def tokens_are_not_durable() -> Patches:
+    real = file_module.put
+
+    def put(path: Any, data: bytes) -> None:
+        with (
+            mock.patch.object(file_module, "_sync_whole", _nothing),
+            mock.patch.object(file_module, "_sync_directory", _nothing),
+        ):
+            real(path, data)
+
+    return [(second_place, "put", put)]
+
+
+@_in("fleet")
+def token_is_taken_again() -> Patches:
+    """A start that finds a token announced takes it, and so does the same start of a copy."""
+    real = second_place.announce
+
+    def announce(path: Any, remembered: Any) -> str:
+        held = second_place.lives_in(path)
+        return real(path, remembered) if len(held) < 2 else held[-1]
+
+    return [(fleet_place, "announce", announce)]
+
+
+@_in("fleet")
+def published_before_the_outbox() -> Patches:
+    """The outbox is durable after the bytes have left: a life that ends between computes them again."""
+    return [(DurableOutbox, "append", lambda self, step: step.apply(self.contents))]
+
+
+@_in("fleet")
+def reservation_of_an_earlier_life_is_forgotten() -> Patches:
+    """What was reserved and never released is asked for again, and is refused for ever."""
+    return [(Shard, "_again", _nothing)]
+
+
+@_in("fleet")
+def log_is_read_from_after_the_last_message() -> Patches:
+    """Rows of chunks that are open when a life ends do not come again."""
+    real = Shard._note
+
+    def note(self: Shard, *given: Any) -> None:
+        real(self, *given)
+        self._began.clear()
+
+    return [(Shard, "_note", note)]
+
+
+@_in("fleet")
+def acknowledged_before_it_is_published() -> Patches:
+    """What waits in the outbox is forgotten with the next step."""
+    real = DurableOutbox.append
+
+    def append(self: DurableOutbox, step: Any) -> None:
+        real(self, step)
+        self.acknowledge(step.released)
+
+    return [(DurableOutbox, "append", append)]
+
+
+@_in("fleet")
+def clock_is_turned_back_by_what_is_read_again() -> Patches:
+    """As it was before this tool found it: a message from before a stream's border reaches the stream."""
+    return [(StreamRelease, "has_passed", lambda self, now: False)]
+
+
+@_in("fleet")
+def late_rows_are_forgotten() -> Patches:
+    """As it was before this tool found it: a border is written when a chunk settles, and not when rows came late."""
+    real = Shard._write
+
+    def write(self: Shard) -> Any:
+        self._changed.clear()
+        return real(self)
+
+    return [(Shard, "_write", write)]

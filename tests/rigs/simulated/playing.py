@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tests.rigs.simulated.fleet import Fleet
 from tests.rigs.simulated.history import History
 from tests.rigs.simulated.inside import Inside
 from tests.rigs.simulated.planted import PLANTED
@@ -10,7 +11,7 @@ from tests.rigs.simulated.whole import Whole
 
 __all__ = ["PARTS", "Played", "found_by", "play", "shortened"]
 
-PARTS: dict[str, type[History]] = {"inside": Inside, "whole": Whole}
+PARTS: dict[str, type[History]] = {"inside": Inside, "fleet": Fleet, "whole": Whole}
 
 
 class Played(NamedTuple):
