@@ -179,9 +179,9 @@ SEAMS: dict[str, Seam] = {
     "ChunkBuffer.values": Seam("eyestream.core.chunking.chunks:ChunkBuffer", "values", "self"),
     # Gaze to rows
     "front end hears of a tracker": Seam("eyestream.gaze.live:LiveFrontEnd", "stand", "self, now_s"),
-    "tracker is asked every": Seam("eyestream.rim.sources.standing", "ASK_EVERY_S"),
-    "tracker stands": Seam("eyestream.rim.sources.standing:Standing", "keep", "self, listening, ask, found"),
-    "gaze is handed on": Seam("eyestream.rim.sources.standing:Standing", "take", "self, records"),
+    "tracker is asked every": Seam("eyestream.rim.sources.asked", "ASK_EVERY_S"),
+    "tracker stands": Seam("eyestream.rim.sources.asked:AskedTracker", "keep", "self, listening, ask, found"),
+    "gaze is handed on": Seam("eyestream.rim.sources.asked:AskedTracker", "take", "self, records"),
     # Recordings
     "privatize releases": Seam(
         "eyestream_lab.recordings.privatize",

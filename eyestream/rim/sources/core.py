@@ -24,8 +24,8 @@ import numpy as np
 from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
+from eyestream.rim.sources.asked import AskedTracker
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
-from eyestream.rim.sources.standing import Standing
 
 __all__ = ["CORE", "CoreSource", "publications_of", "read_datum", "zmq_modules"]
 
@@ -92,8 +92,8 @@ class CoreSource:
                 if await publications_of(context, self._host, self._port) != port:
                     raise LinkError("Pupil Capture was started again")
 
-            standing = Standing(self._device, deliver, self.refused)
-            await standing.keep(self._listen(socket, standing.take), ask, f"Pupil Capture at {self._host}:{self._port}")
+            tracker = AskedTracker(self._device, deliver, self.refused)
+            await tracker.keep(self._listen(socket, tracker.take), ask, f"Pupil Capture at {self._host}:{self._port}")
 
     async def _listen(self, socket: Any, deliver: DeliverGaze) -> None:
         while True:

@@ -89,8 +89,8 @@ class GazeKind:
     make
         Builds it; raises ConfigError for what it cannot use.
     answers
-        Whether its tracker is asked again and again (`Standing`). Answers alone then say that it is there; otherwise
-        its samples say it too, and after a minute without one the session ends.
+        Whether its tracker is asked again and again (`AskedTracker`). Answers alone then say that it is there.
+        Otherwise its samples say it too, and after a minute without one the session ends.
     """
 
     name: str

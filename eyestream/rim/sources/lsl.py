@@ -29,8 +29,8 @@ from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.outlets import RELAYS, Channel, Outlet, Taking, Wanted, taking
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
+from eyestream.rim.sources.asked import AskedTracker
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
-from eyestream.rim.sources.standing import Standing
 
 __all__ = ["LSL", "MOST_A_PULL", "PORTION_S", "LslSource", "listen", "outlet_of", "pylsl_module"]
 
@@ -82,7 +82,7 @@ class LslSource:
 
     async def run(self, deliver: DeliverGaze) -> None:
         """One inlet, for as long as its outlet is there."""
-        standing = Standing(self._device, deliver, Counter())
+        tracker = AskedTracker(self._device, deliver, Counter())
         inlet, channels, found = await asyncio.to_thread(self._open)
         self._note_twin(found)
 
@@ -90,9 +90,9 @@ class LslSource:
             with self._failing():
                 return inlet.pull_chunk(timeout=0.0, max_samples=MOST_A_PULL)  # type: ignore[no-any-return]
 
-        listening = listen(pull, channels, standing.take)
+        listening = listen(pull, channels, tracker.take)
         try:
-            await standing.keep(listening, lambda: asyncio.to_thread(self._ask, found.uid), self._words(found))
+            await tracker.keep(listening, lambda: asyncio.to_thread(self._ask, found.uid), self._words(found))
         finally:
             await asyncio.to_thread(inlet.close_stream)
 

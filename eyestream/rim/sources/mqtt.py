@@ -13,8 +13,8 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.rim.refusals import GAZE_REMEDIES, Refusals
+from eyestream.rim.sources.asked import NOTHING
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place, columns_of, widths
-from eyestream.rim.sources.standing import NOTHING
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_gaze
 from eyestream.wire.topics import GAZE_STREAM, RAW_QOS, gaze_topic

@@ -11,7 +11,10 @@ Protocol: Pupil Labs, "Under the hood", guide of the real-time API; RFC 2326, RF
 """
 
 import asyncio
+import contextlib
+import socket
 from collections import Counter
+from collections.abc import AsyncIterator
 from typing import Annotated
 from urllib.parse import quote
 
@@ -22,13 +25,17 @@ from eyestream.errors import LinkError
 from eyestream.gaze.profile import Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.mqtt.opening import addresses
+from eyestream.rim.sources.asked import AskedTracker
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
-from eyestream.rim.sources.rtsp import RtspConnection, connected, in_time, ports, read_answer
-from eyestream.rim.sources.standing import Standing
 from eyestream.wire.rtp import RtpClock, read_gaze, read_reports, read_rtp
-from eyestream.wire.rtsp import Description
+from eyestream.wire.rtsp import Description, RtspAnswer, read_description, read_head, request
 
 __all__ = ["NEON", "NeonSource", "gaze_sensor"]
+
+CONNECT_S = 2.0
+
+_MOST_HEAD = 16_384
+_PORTS_TRIED = 50
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,15 +80,15 @@ class NeonSource:
         sensor_port, params = await gaze_sensor(host, port)
         name = f"[{host}]" if ":" in host else host
         address = f"rtsp://{name}:{sensor_port}/?{quote(params, safe='=&')}"
-        async with connected(host, sensor_port) as (reader, writer):
-            session = RtspConnection(reader, writer)
+        async with _connected(host, sensor_port) as (reader, writer):
+            session = _RtspConnection(reader, writer)
             described = await session.describe(address)
-            standing = Standing(self._device, deliver, self.refused)
-            stream = _Stream(host, described, standing.take, self.refused)
+            tracker = AskedTracker(self._device, deliver, self.refused)
+            stream = _Stream(host, described, tracker.take, self.refused)
             local = writer.get_extra_info("sockname")[0]
-            async with ports(stream, local) as rtp_port:
+            async with _ports(stream, local) as rtp_port:
                 await session.play(described, rtp_port)
-                await standing.keep(session.hear(), lambda: session.ask(described.address), f"the phone at {host}")
+                await tracker.keep(session.hear(), lambda: session.ask(described.address), f"the phone at {host}")
 
 
 class _Stream(asyncio.DatagramProtocol):
@@ -125,6 +132,147 @@ class _Stream(asyncio.DatagramProtocol):
         self._refused[reason] += 1
 
 
+class _RtspConnection:
+    """Requests and answers on one connection, one after the other."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._number, self._id = 0, ""
+        self._answered = asyncio.Event()
+
+    async def describe(self, address: str) -> Description:
+        """What is streamed at `address`; raises LinkError when it is not told."""
+        await self._ask("OPTIONS", address)
+        answer, body = await self._ask("DESCRIBE", address, Accept="application/sdp")
+        return read_description(body.decode("utf-8", "replace"), answer.fields.get("content-base", address))
+
+    async def play(self, described: Description, port: int) -> None:
+        """Let it come to `port`, and reports to the next one."""
+        transport = f"RTP/AVP;unicast;client_port={port}-{port + 1}"
+        answer, _ = await self._ask("SETUP", described.address, Transport=transport)
+        self._id = answer.fields.get("session", "").partition(";")[0].strip()
+        if not self._id:
+            raise LinkError("the phone sets up no session")
+        await self._ask("PLAY", described.address, Session=self._id, Range="npt=now-")
+
+    async def ask(self, address: str) -> None:
+        """Say that we are there; raises LinkError when nothing is answered. `hear` must be at work."""
+        self._answered.clear()
+        async with _in_time("the phone does not answer"):
+            self._writer.write(self._request("OPTIONS", address, Session=self._id))
+            await self._answered.wait()
+
+    async def hear(self) -> None:
+        """Take note of answers, whatever they say, until the phone ends the connection, which raises LinkError."""
+        with contextlib.suppress(OSError):
+            while await self._reader.read(4096):
+                self._answered.set()
+        raise LinkError("the phone has ended the stream")
+
+    async def _ask(self, method: str, address: str, **fields: str) -> tuple[RtspAnswer, bytes]:
+        async with _in_time("the phone does not answer"):
+            self._writer.write(self._request(method, address, **fields))
+            answer, body = await _read_answer(self._reader)
+        if answer.code != 200:
+            raise LinkError(f"the phone refuses {method} with {answer.code}")
+        return answer, body
+
+    def _request(self, method: str, address: str, **fields: str) -> bytes:
+        self._number += 1
+        return request(method, address, self._number, **fields)
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> tuple[RtspAnswer, bytes]:
+    """Head and body of an answer; raises LinkError where it is cut off or makes no sense."""
+    try:
+        answer = read_head(await reader.readuntil(b"\r\n\r\n"))
+        if answer.length is not None:
+            return answer, await reader.readexactly(answer.length)
+        if answer.fields.get("transfer-encoding", "").lower() == "chunked":
+            return answer, await _chunked(reader)
+        closes = answer.fields.get("connection", "").lower() == "close"
+        return answer, await reader.read(1 << 20) if closes else b""
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+        raise LinkError("the phone's answer is cut off") from None
+
+
+async def _chunked(reader: asyncio.StreamReader) -> bytes:
+    """A body in chunks (RFC 9112, 7.1), at most a mebibyte."""
+    body = b""
+    while True:
+        size = (await reader.readline()).partition(b";")[0].strip()
+        try:
+            length = int(size, 16)
+        except ValueError:
+            raise LinkError("the phone's answer makes no sense") from None
+        if not 0 <= length <= (1 << 20) - len(body):
+            raise LinkError("the phone's answer is too long")
+        body += await reader.readexactly(length)
+        await reader.readline()
+        if length == 0:
+            return body
+
+
+@contextlib.asynccontextmanager
+async def _in_time(otherwise: str) -> AsyncIterator[None]:
+    """What takes longer than `CONNECT_S` is a link that is away."""
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            yield
+    except TimeoutError:
+        raise LinkError(otherwise) from None
+
+
+@contextlib.asynccontextmanager
+async def _connected(host: str, port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection; LinkError when there is none within `CONNECT_S`, and for what breaks it."""
+    async with _in_time(f"no answer from {host}:{port}"):
+        try:
+            reader, writer = await asyncio.open_connection(host, port, limit=_MOST_HEAD)
+        except OSError as error:
+            raise LinkError(f"{host}:{port}: {error.strerror or 'cannot be reached'}") from None
+    try:
+        yield reader, writer
+    except OSError:
+        raise LinkError("the connection to the phone broke") from None
+    finally:
+        writer.close()
+
+
+@contextlib.asynccontextmanager
+async def _ports(stream: asyncio.DatagramProtocol, local: str) -> AsyncIterator[int]:
+    """Two ports in succession, the first one even (RFC 3550, 11), on which `stream` listens; yields the first."""
+    loop, transports = asyncio.get_running_loop(), []
+    sockets = _pair(local)
+    try:
+        for one in sockets:
+            transport, _ = await loop.create_datagram_endpoint(lambda: stream, sock=one)
+            transports.append(transport)
+        yield int(sockets[0].getsockname()[1])
+    finally:
+        for transport in transports:
+            transport.close()
+
+
+def _pair(local: str) -> tuple[socket.socket, socket.socket]:
+    family = socket.AF_INET6 if ":" in local else socket.AF_INET
+    for _ in range(_PORTS_TRIED):
+        first, second = (socket.socket(family, socket.SOCK_DGRAM) for _ in range(2))
+        try:
+            first.bind((local, 0))
+            port = first.getsockname()[1]
+            if port % 2 == 0:
+                second.bind((local, port + 1))
+                for one in (first, second):
+                    one.setblocking(False)
+                return first, second
+        except OSError:
+            pass  # the next one is taken: try another pair
+        first.close()
+        second.close()
+    raise LinkError("no two ports in succession are free")
+
+
 async def gaze_sensor(host: str, port: int) -> tuple[int, str]:
     """Port and parameters of the gaze that the phone at `host` streams directly.
 
@@ -133,12 +281,12 @@ async def gaze_sensor(host: str, port: int) -> tuple[int, str]:
     LinkError
         The phone is away, or no glasses are connected to it.
     """
-    async with connected(host, port) as (reader, writer), in_time("the phone does not answer"):
+    async with _connected(host, port) as (reader, writer), _in_time("the phone does not answer"):
         head = (
             f"GET /api/status HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
         )
         writer.write(head.encode())
-        answer, body = await read_answer(reader)
+        answer, body = await _read_answer(reader)
     if answer.code != 200:
         raise LinkError(f"the phone's status has code {answer.code}")
     try:
@@ -153,7 +301,7 @@ async def gaze_sensor(host: str, port: int) -> tuple[int, str]:
 
 
 async def _address(name: str) -> str:
-    async with in_time(f"no answer about the name {name}"):
+    async with _in_time(f"no answer about the name {name}"):
         try:
             return (await addresses(name))[0]
         except (OSError, UnicodeError):

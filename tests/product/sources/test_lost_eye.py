@@ -13,10 +13,10 @@ from eyestream.gaze.samples import Samples
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources import core, lsl, mqtt, neon
+from eyestream.rim.sources.asked import ASK_EVERY_S
 from eyestream.rim.sources.gaze import GazeSource, Place
 from eyestream.rim.sources.mqtt import MqttSource
 from eyestream.rim.sources.mqtt import Options as MqttOptions
-from eyestream.rim.sources.standing import ASK_EVERY_S
 from eyestream.sdk import publisher
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.gaze_lives import TrackerClock

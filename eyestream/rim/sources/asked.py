@@ -15,7 +15,7 @@ from eyestream.errors import LinkError
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.gaze import DeliverGaze
 
-__all__ = ["ASK_EVERY_S", "NOTHING", "Standing"]
+__all__ = ["ASK_EVERY_S", "NOTHING", "AskedTracker"]
 
 _LOG = logging.getLogger("eyestream.source")
 
@@ -25,7 +25,7 @@ NOTHING = GazeColumns(np.zeros(0), np.zeros((0, 2)))
 """No records: what is delivered when the tracker has answered."""
 
 
-class Standing:
+class AskedTracker:
     """One link to a tracker that can be asked.
 
     Parameters
