@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.core.mechanisms.klt.books import shelved
+from eyestream_lab.calibration.joint import shelved
 from tests.rigs.trained_books import trained
 
 TARGET = Path(__file__).resolve().parents[2] / "lab" / "eyestream_lab" / "data" / "books.npz"

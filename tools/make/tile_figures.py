@@ -20,11 +20,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.tiles import TileCalibration, TileResponse, slots_touched
+from eyestream.core.tiles import TileCalibration, slots_touched
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
 from eyestream_lab.calibration.tiles import calibrate_tiles
 from eyestream_lab.kaleido import Kaleido, Settings
+from eyestream_lab.samples.tile_response import TileResponse
 from eyestream_lab.testing.noise import SeededNoise
 from tools.make.make_tiles import FIELD, PRIOR_SLOTS, slots_of
 

@@ -124,13 +124,9 @@ class Entry:
         takes = self.options.__struct_fields__
         unknown = [name for name in given if name not in takes]
         if unknown:
-            raise ConfigError(f"{self.name} has no option {unknown[0]}; it takes {_listed(takes)}")
+            raise ConfigError(f"{self.name} has no option {unknown[0]}; it takes {', '.join(takes) or 'none'}")
         problems, kinds = Problems(), {field.name: field.type for field in msgspec.structs.fields(self.options)}
         for name, value in given.items():
             Reader(problems).value(kinds[name], value, TablePlace(), f"option {name}")
         problems.refuse(f"{self.name}: ")
         return given
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names) if names else "none"

@@ -3,7 +3,6 @@
 from eyestream.core.tiles.calibration import TileCalibration
 from eyestream.core.tiles.field import Field
 from eyestream.core.tiles.reader import Gaze, Reader
-from eyestream.core.tiles.response import TileResponse, TileSession
 from eyestream.core.tiles.size import MOST_BITS, slots_touched, word_bits
 
 __all__ = [
@@ -12,8 +11,6 @@ __all__ = [
     "Gaze",
     "Reader",
     "TileCalibration",
-    "TileResponse",
-    "TileSession",
     "slots_touched",
     "word_bits",
 ]

@@ -6,77 +6,14 @@ slot, in the local model, given any released past; the sum over the slots that i
 `TILES.md` has the proof.
 """
 
-from fractions import Fraction
-
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.kinds import Loss
-from eyestream.core.noise import Noise, SecureNoise
-from eyestream.core.tiles.calibration import TileCalibration
+from eyestream.core.noise import Noise
 from eyestream.core.tiles.field import dwelt
-from eyestream.core.tiles.reader import Code, Gaze, Reader, hindsight
+from eyestream.core.tiles.reader import Reader
 
-__all__ = ["TileResponse", "TileSession", "responded", "word_of"]
-
-
-class TileResponse:
-    """What releases the slots of sessions.
-
-    Parameters
-    ----------
-    calibration
-        Public statistics.
-    epsilon
-        Of one slot.
-    noise
-        Source of noise; tests alone pass another than `SecureNoise`.
-
-    Attributes
-    ----------
-    loss : of one slot.
-    code : what readers need.
-    gain : factor by which a slot's release raises the chance of a right guess about its word, exact.
-
-    Raises
-    ------
-    ConfigError
-        when epsilon cannot be used.
-    """
-
-    def __init__(self, calibration: TileCalibration, epsilon: float, *, noise: Noise | None = None) -> None:
-        self.calibration, self.epsilon = calibration, epsilon
-        self.code = Code(calibration, epsilon)
-        self.loss = Loss("slot", Fraction(epsilon))
-        self.gain = self.code.law.gain
-        self.noise: Noise = noise if noise is not None else SecureNoise()
-
-    def session(self) -> "TileSession":
-        """What releases the slots of one session in order."""
-        return TileSession(self)
-
-    def hindsight(self, words: list[int]) -> list[Gaze]:
-        """Of a whole recording's released words; post-processing, so it costs nothing."""
-        return hindsight(self.code, words)
-
-
-class TileSession:
-    """One session, slot by slot; for one thread at a time."""
-
-    def __init__(self, mechanism: TileResponse) -> None:
-        self._mechanism = mechanism
-        self._reader = Reader(mechanism.code)
-
-    def release(self, occupancy: NDArray[np.int64]) -> tuple[int, Gaze]:
-        """One slot's released word, and what it tells together with all earlier ones.
-
-        Parameters
-        ----------
-        occupancy
-            (cells + 1,) of `Field.occupancy`: all that is ever read of the slot.
-        """
-        word = responded(occupancy, self._reader, self._mechanism.noise)
-        return word, self._reader.take(word)
+__all__ = ["responded", "word_of"]
 
 
 def responded(occupancy: NDArray[np.int64], reader: Reader, noise: Noise) -> int:

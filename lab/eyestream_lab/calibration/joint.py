@@ -7,19 +7,20 @@ around them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.mechanisms.klt.books import Book, shelved
+from eyestream.core.mechanisms.klt.books import Book
 from eyestream.errors import CalibrationError
 from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus
 from eyestream_lab.calibration.model import Model
 from eyestream_lab.calibration.shares import shares_of
 from eyestream_lab.calibration.standard import MODES, Standard
 
-__all__ = ["calibrate_joint", "tables_of"]
+__all__ = ["calibrate_joint", "shelved", "tables_of"]
 
 Array = NDArray[np.float64]
 
@@ -131,3 +132,13 @@ def tables_of(standard: Standard, model: Model, described: Array) -> JointTables
         knots=standard.knots,
         levels=standard.levels,
     )
+
+
+def shelved(books: Sequence[Book]) -> dict[str, NDArray[Any]]:
+    """At least one book, as fields of `JointTables`."""
+    return {
+        "book_shapes": np.array([(book.first, book.end, book.bits) for book in books], dtype=np.int64),
+        "book_points": np.concatenate([book.points.ravel() for book in books]).astype(np.float16),
+        "book_shares": np.concatenate([book.shares for book in books]).astype(np.float32),
+        "book_weights": np.concatenate([book.weights for book in books]),
+    }

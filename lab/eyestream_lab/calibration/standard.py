@@ -1,16 +1,17 @@
 """The chunks of a corpus, clipped, standardised and described by cosines: what KLT is calibrated from."""
 
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.mechanisms.klt.maps import RankMap, rank_knots
+from eyestream.core.mechanisms.klt.maps import RankMap
 from eyestream.errors import CalibrationError
 from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.calibration.redundancy import group_sizes
 
-__all__ = ["MODES", "RANK_TAIL", "Standard"]
+__all__ = ["KNOTS", "MODES", "RANK_TAIL", "Standard", "rank_knots"]
 
 Array = NDArray[np.float64]
 
@@ -20,6 +21,35 @@ TAIL = 0.01
 """Share of the corpus' rows clipped at each end: a few events make some features' tails very heavy."""
 RANK_TAIL = 0.003
 """The same where features are coded on their maps, which take tails better."""
+KNOTS = 65
+"""Of each feature: quantiles of the corpus, evenly spaced."""
+
+
+def rank_knots(rows: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Knots (F, KNOTS) of features and their levels (F, KNOTS), from rows (m, F); NaN is missing.
+
+    A feature without spread, or without any value, gets evenly spaced levels: nothing is coded of it.
+    """
+    knots, levels = np.empty((2, len(lo), KNOTS))
+    for f, column in enumerate(rows.T):
+        clamped = np.clip(column[np.isfinite(column)], lo[f], hi[f])
+        if len(clamped) < 2 or not clamped.std() > 0:
+            knots[f] = levels[f] = np.arange(KNOTS, dtype=np.float64)
+            continue
+        knots[f], levels[f] = _knots(np.sort(clamped))
+    return knots, levels
+
+
+def _knots(ordered: Array) -> tuple[Array, Array]:
+    """(KNOTS,) knots and levels of sorted values: their different quantiles, filled up by halving the widest step."""
+    points = np.unique(np.quantile(ordered, np.linspace(0, 1, KNOTS)))
+    while len(points) < KNOTS:  # ties: a value that stands for many ranks
+        widest = int(np.argmax(np.diff(points)))
+        points = np.insert(points, widest + 1, (points[widest] + points[widest + 1]) / 2)
+    below, upto = np.searchsorted(ordered, points, "left"), np.searchsorted(ordered, points, "right")
+    share = (below + upto + 1) / (2 * (len(ordered) + 1))
+    normal = np.array([NormalDist().inv_cdf(p) for p in share])
+    return points, (points - ordered.mean()) / (2 * ordered.std()) + normal / 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)

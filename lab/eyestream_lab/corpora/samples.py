@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import Calibration
 from eyestream.core.kinds import NoClaim
 from eyestream.core.mechanisms.tile.tables import tiles_of
-from eyestream.core.tiles import TileCalibration, TileResponse
+from eyestream.core.tiles import TileCalibration
 from eyestream.errors import ConfigError
 from eyestream.gaze.profile import SHORTEST_RATE_HZ
 from eyestream.rim.files.gaze import GazeRecording
@@ -35,6 +35,7 @@ from eyestream_lab.kaleido import Kaleido, Settings
 from eyestream_lab.kaleido_live.tables import NAME
 from eyestream_lab.samples import baselines
 from eyestream_lab.samples.kaleido_published import published_kaleido
+from eyestream_lab.samples.tile_response import TileResponse
 
 __all__ = ["BASELINES", "Samplewise", "Treatment", "kaleido", "kaleido_as_published", "tile"]
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from eyestream.core.anchor import grid_of
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.klt import ENTRY
-from eyestream.core.mechanisms.klt.books import Book, shelved
+from eyestream.core.mechanisms.klt.books import Book
 from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark
 from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus, Rows, in_sequence, whole_chunks
-from eyestream_lab.calibration.joint import tables_of
+from eyestream_lab.calibration.joint import shelved, tables_of
 from eyestream_lab.calibration.model import FLOOR, MEMORY_S, Model
 from eyestream_lab.calibration.persistence import lagged_moments, stable_part
 from eyestream_lab.calibration.row_parts import inverse_root, positive

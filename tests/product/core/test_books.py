@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanisms import KLT, build
 from eyestream.core.mechanisms.klt import codebook
-from eyestream.core.mechanisms.klt.books import Book, books_of, shelved, taken
+from eyestream.core.mechanisms.klt.books import Book, books_of, taken
 from eyestream.core.mechanisms.klt.codebook import Codes, coded_by
 from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.mechanisms.klt.quantisers import quantiser
@@ -18,6 +18,7 @@ from eyestream.core.mechanisms.klt.schedule import Schedule
 from eyestream.core.noise.response import keep_probability
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
+from eyestream_lab.calibration.joint import shelved
 from eyestream_lab.files.books import shipped_books
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 from tests.rigs import trained_books as made

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt.maps import KNOTS, RankMap, rank_knots
+from eyestream.core.mechanisms.klt.maps import RankMap
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
 from eyestream_lab.calibration.corpus import Corpus, whole_chunks
 from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.calibration.redundancy import group_sizes, groups_of
+from eyestream_lab.calibration.standard import KNOTS, rank_knots
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.core.small_corpus import person, recordings
 

@@ -15,6 +15,7 @@ ROOMS = {
         "eyestream.gaze.next_tile",
         "eyestream_lab.mechanisms.tile",
         "eyestream_lab.calibration.tiles",
+        "eyestream_lab.samples.tile_response",
     ),
     "kaleido": ("eyestream_lab.kaleido", "eyestream_lab.kaleido_live", "eyestream_lab.mechanisms.kaleido"),
     "task-words": ("eyestream_lab.words", "eyestream_lab.mechanisms.words"),

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.tiles import TileSession, slots_touched
+from eyestream.core.tiles import slots_touched
 from eyestream.core.tiles.response import word_of
 from eyestream_lab.calibration.tiles import MODES
+from eyestream_lab.samples.tile_response import TileSession
 from tests.product.tiles import worlds
 from tests.product.tiles.worlds import (
     MOMENTS,

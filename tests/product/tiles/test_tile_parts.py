@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from eyestream.core.mechanisms.tile.tables import tiles_of
-from eyestream.core.tiles import MOST_BITS, Field, TileResponse, slots_touched, word_bits
+from eyestream.core.tiles import MOST_BITS, Field, slots_touched, word_bits
 from eyestream.core.tiles.calibration import UNIT
 from eyestream.core.tiles.motion import Motion
 from eyestream.core.tiles.reader import Code, Reader, hindsight
 from eyestream.core.tiles.tiling import tiling
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations
+from eyestream_lab.samples.tile_response import TileResponse
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 from tests.product.tiles.worlds import LARGE, SHARES, SMALL, calibration, walk
 

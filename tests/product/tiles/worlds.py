@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from eyestream.core.noise.laws import Law
 from eyestream.core.noise.response import ResponseLaw
-from eyestream.core.tiles import Field, TileCalibration, TileResponse, TileSession
+from eyestream.core.tiles import Field, TileCalibration
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.slots import Slots
 from eyestream_lab.calibration.tiles import calibrate_tiles
+from eyestream_lab.samples.tile_response import TileResponse, TileSession
 
 SLOT_US = 1_000_000
 SMALL = Field(columns=8, rows=4, cell_deg=5.0)

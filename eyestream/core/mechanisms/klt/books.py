@@ -9,7 +9,7 @@ Usefulness rests on them, privacy does not.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import JointTables
 from eyestream.core.portable import total
 
-__all__ = ["Book", "books_of", "shelved", "taken"]
+__all__ = ["Book", "books_of", "taken"]
 
 Array = NDArray[np.float64]
 
@@ -129,13 +129,3 @@ def _second(first: Array, second: Array) -> Array:
     """(r, s) sum over words of the products of (K, r) and (K, s)."""
     products = first[:, :, None] * second[:, None, :]
     return total(products.reshape(len(first), -1)).reshape(products.shape[1:])
-
-
-def shelved(books: Sequence[Book]) -> dict[str, NDArray[Any]]:
-    """At least one book, as fields of `JointTables`."""
-    return {
-        "book_shapes": np.array([(book.first, book.end, book.bits) for book in books], dtype=np.int64),
-        "book_points": np.concatenate([book.points.ravel() for book in books]).astype(np.float16),
-        "book_shares": np.concatenate([book.shares for book in books]).astype(np.float32),
-        "book_weights": np.concatenate([book.weights for book in books]),
-    }

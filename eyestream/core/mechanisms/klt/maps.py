@@ -12,47 +12,14 @@ held at knots and is linear between them; it rises strictly, so that it can be u
 Nothing of it bears on privacy: what the randomised response protects is the code word, whatever function made it.
 """
 
-from statistics import NormalDist
-
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.portable import total
 
-__all__ = ["KNOTS", "RankMap", "rank_knots"]
+__all__ = ["RankMap"]
 
 Array = NDArray[np.float64]
-
-KNOTS = 65
-"""Of each feature: quantiles of the corpus, evenly spaced."""
-
-
-def rank_knots(rows: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
-    """Knots (F, KNOTS) of features and their levels (F, KNOTS), from rows (m, F); NaN is missing.
-
-    A feature without spread, or without any value, gets evenly spaced levels: nothing is coded of it.
-    """
-    knots, levels = np.empty((2, len(lo), KNOTS))
-    for f, column in enumerate(rows.T):
-        clamped = np.clip(column[np.isfinite(column)], lo[f], hi[f])
-        if len(clamped) < 2 or not clamped.std() > 0:
-            knots[f] = levels[f] = np.arange(KNOTS, dtype=np.float64)
-            continue
-        knots[f], levels[f] = _knots(np.sort(clamped))
-    return knots, levels
-
-
-def _knots(ordered: Array) -> tuple[Array, Array]:
-    """(KNOTS,) knots and levels of sorted values: their different quantiles, filled up by halving the widest step."""
-    points = np.unique(np.quantile(ordered, np.linspace(0, 1, KNOTS)))
-    while len(points) < KNOTS:  # ties: a value that stands for many ranks
-        widest = int(np.argmax(np.diff(points)))
-        points = np.insert(points, widest + 1, (points[widest] + points[widest + 1]) / 2)
-    below, upto = np.searchsorted(ordered, points, "left"), np.searchsorted(ordered, points, "right")
-    share = (below + upto + 1) / (2 * (len(ordered) + 1))
-    normal = np.array([NormalDist().inv_cdf(p) for p in share])
-    return points, (points - ordered.mean()) / (2 * ordered.std()) + normal / 2
-
 
 _ABOVE = (
     0.077506467903, 0.155464251752, 0.234343359372, 0.314653237430, 0.396968071162, 0.481960180872, 0.570447122673,
