@@ -17,7 +17,6 @@ from eyestream.core.reservation import NO_SLOT, Granted
 from eyestream.core.wearers import Wearers
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import file as file_module
-from eyestream.rim.ledger import guarded as guarded_module
 from eyestream.rim.ledger import second_place
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.guarded import GuardedLedger
@@ -146,8 +145,12 @@ def baseline_is_used_twice() -> Patches:
 
 @_in("inside")
 def history_of_another_wearer() -> Patches:
-    real = StreamRelease._remembered
-    return [(StreamRelease, "_remembered", lambda self, wearer, before: real(self, 0, self._last.get(0)))]
+    """All who wear a device have one pseudonym."""
+    real, first = StreamRelease._remembered, ReleaseOrder._first_of_pseudonym
+    return [
+        (StreamRelease, "_remembered", lambda self, wearer, before: real(self, 0, self._last.get(0))),
+        (ReleaseOrder, "_first_of_pseudonym", lambda self, wearer: first(self, 0)),
+    ]
 
 
 @_in("inside")
@@ -258,12 +261,6 @@ def raw_where_a_mechanism_fails() -> Patches:
 def second_place_is_written_by_two() -> Patches:
     """Whoever has it open writes into it, whoever wrote since."""
     return [(LedgerFile, "is_there", lambda self, size: True)]
-
-
-@_in("whole")
-def copy_that_was_overtaken_goes_on() -> Patches:
-    """Lengths are compared, and no tokens."""
-    return [(guarded_module, "check_not_overtaken", _nothing)]
 
 
 @_in("whole")
@@ -391,18 +388,6 @@ def tokens_are_not_durable() -> Patches:
             real(path, data)
 
     return [(second_place, "put", put)]
-
-
-@_in("fleet")
-def token_is_taken_again() -> Patches:
-    """A start that finds a token announced takes it, and so does the same start of a copy."""
-    real = second_place.announce
-
-    def announce(path: Any, remembered: Any) -> str:
-        held = second_place.lives_in(path)
-        return real(path, remembered) if len(held) < 2 else held[-1]
-
-    return [(fleet_place, "announce", announce)]
 
 
 @_in("fleet")
