@@ -21,7 +21,8 @@ from eyestream.gaze.live import DELAY_S, LiveFrontEnd
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import pulse_s
-from eyestream.wire.messages import encode_gaze, encode_raw
+from eyestream.wire.gaze import encode_gaze
+from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import gaze_topic, private_topic, raw_topic
 from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 from tests.rigs.footprint import heap_bytes

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from eyestream.gaze.features import NAMES, STEP_S, UNITS, WINDOW_S
-from eyestream.gaze.samples import Rows
 from eyestream.streams import FrontEndMark
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
-    from eyestream.gaze.samples import Samples
+    from eyestream.gaze.samples import Rows, Samples
     from eyestream.gaze.timeline import TimeCounters
 
 __all__ = ["FEATURES_52", "SHIPPED", "USUAL", "FrontEndEntry", "RowMaker"]
@@ -36,11 +35,11 @@ class RowMaker(Protocol):
         """How many samples lie in the window of the last row, tracked or not."""
         ...
 
-    def feed(self, samples: "Samples") -> Rows:
+    def feed(self, samples: "Samples") -> "Rows":
         """Take samples, any number; the rows that are due at the time of the last one."""
         ...
 
-    def advance(self, now_s: float, samples: "Samples | None" = None) -> Rows:
+    def advance(self, now_s: float, samples: "Samples | None" = None) -> "Rows":
         """Take samples, none after `now_s`; the rows that are due when the tracker's clock shows `now_s`."""
         ...
 

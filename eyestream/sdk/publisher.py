@@ -20,7 +20,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.messages import NO_PROPERTIES
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, Properties, RefusedError
-from eyestream.wire import messages, topics
+from eyestream.wire import gaze, messages, topics
 
 __all__ = ["Publisher"]
 
@@ -260,7 +260,7 @@ class Publisher:
         if not self._gaze.held:
             return []
         times, block = self._gaze.take()
-        return [(messages.encode_gaze(times, block, self._schema), len(block))]
+        return [(gaze.encode_gaze(times, block, self._schema), len(block))]
 
     async def end_session(self, *, wearer: int | None = None) -> bool:
         """Tell the sidecar that the session is over, and number the next rows from 0 in a new one, of `wearer`.

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from eyestream.errors import PayloadError
-from eyestream.wire.messages import decode_gaze, decode_raw
+from eyestream.wire.gaze import decode_gaze
+from eyestream.wire.messages import decode_raw
 from tests.examples.programs import EXAMPLES, GOLDEN, Command, c, csharp, node, python
 from tests.rigs.pages import code_of
 

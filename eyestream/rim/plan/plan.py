@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,10 +25,12 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.plan.ceilings import ceilings_of, check_ceilings, refuse_others, refuse_raised
 from eyestream.rim.plan.resolve import calibration_of, front_end_of, load_stream_parts, served_gaze, spec_of
 from eyestream.rim.plan.stream import StreamParts, StreamPlan
-from eyestream.rim.sources.registry import NamedSource, make_sources, named_source
-from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import Meta
+
+if TYPE_CHECKING:
+    from eyestream.rim.sources.registry import NamedSource
+    from eyestream.rim.sources.source import Feeder, Source
 
 __all__ = ["Plan", "load", "resolved"]
 
@@ -49,7 +52,7 @@ class Plan:
 
     settings: Settings
     base: Path
-    named: tuple[NamedSource, ...]
+    named: tuple["NamedSource", ...]
     streams: Mapping[str, StreamPlan]
 
     @property
@@ -80,10 +83,12 @@ class Plan:
         """The description of every stream of every device."""
         return {key: stream.meta for key, (_, stream) in self.served.items()}
 
-    def sources(self) -> dict[StreamKey, Source | Feeder]:
+    def sources(self) -> "dict[StreamKey, Source | Feeder]":
         """New sources, by the stream that each serves; raises ConfigError or RecordingError as `make_sources`."""
         made: dict[StreamKey, Source | Feeder] = {}
         for source in self.named:
+            from eyestream.rim.sources.registry import make_sources  # noqa: PLC0415  for who has a source
+
             names = source.entry.served
             served = [(self.streams[name].spec, self.streams[name].parts.front_end) for name in names]
             found = make_sources(source, served, self.base, self.settings.raw_broker)
@@ -157,15 +162,17 @@ def resolved(
         mechanism elsewhere is not there, or not that of the calibration. A purpose comes to more than a window may
         cost. Several mistakes are a line each.
     """
+    problems = Problems()
     if mechanisms is not None:
-        sources, parts = [named_source(entry) for entry in settings.source], {}
+        sources, _ = _named(settings, problems)
+        problems.refuse()
+        parts = {}
         for stream in settings.stream:
             profiles, answers = served_gaze(stream, sources)
             front_end = front_end_of(stream, None, gaze=bool(profiles))
             spec = spec_of(stream, None, front_end, profiles)
             parts[stream.name] = StreamParts(spec, mechanisms[stream.name], front_end, profiles, answers)
         return _planned(_filled(settings, parts), base, sources, parts)
-    problems = Problems()
     plan = _resolved(settings, base, noise, problems)
     problems.refuse()
     assert plan is not None
@@ -200,11 +207,13 @@ def _resolved(
     return plan
 
 
-def _named(settings: Settings, problems: Problems) -> tuple[list[NamedSource], set[str]]:
+def _named(settings: Settings, problems: Problems) -> tuple[list["NamedSource"], set[str]]:
     """The sources that can be used, and the streams that miss one of theirs."""
     sources: list[NamedSource] = []
     without: set[str] = set()
     for entry in settings.source:
+        from eyestream.rim.sources.registry import named_source  # noqa: PLC0415  for who has a source
+
         before = len(sources)
         with problems.gathered(f"source of {entry.device}/{', '.join(entry.served)}: "):
             sources.append(named_source(entry))
@@ -234,7 +243,9 @@ def _filled(settings: Settings, parts: Mapping[str, StreamParts]) -> Settings:
     return msgspec.structs.replace(settings, budget=msgspec.structs.replace(budget, window_epsilon=window))
 
 
-def _planned(settings: Settings, base: Path, sources: Sequence[NamedSource], parts: Mapping[str, StreamParts]) -> Plan:
+def _planned(
+    settings: Settings, base: Path, sources: Sequence["NamedSource"], parts: Mapping[str, StreamParts]
+) -> Plan:
     streams = {
         stream.name: StreamPlan(stream, parts[stream.name], _deployment(settings, stream, parts), settings)
         for stream in settings.stream

@@ -14,22 +14,21 @@ from eyestream.errors import ConfigError, OperatorError
 from eyestream.gaze.entry import SHIPPED, USUAL, FrontEndEntry
 from eyestream.problems import Problems
 from eyestream.rim.config import PrivacySettings, Settings, StreamSettings
-from eyestream.rim.elsewhere import front_end_named, mechanism_named
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan.ceilings import ceilings_of
 from eyestream.rim.plan.stream import StreamParts, sends_alone
-from eyestream.rim.sources.registry import NamedSource
 from eyestream.streams import StreamSpec
 
 if TYPE_CHECKING:
     from eyestream.claims.facts import Correlated
     from eyestream.gaze.profile import Profile
+    from eyestream.rim.sources.registry import NamedSource
 
 __all__ = ["calibration_of", "front_end_of", "load_stream_parts", "served_gaze", "spec_of"]
 
 
 def load_stream_parts(
-    settings: Settings, stream: StreamSettings, sources: Sequence[NamedSource], noise: Noise
+    settings: Settings, stream: StreamSettings, sources: Sequence["NamedSource"], noise: Noise
 ) -> StreamParts:
     """What a stream is made of; its calibration, front end and mechanism are loaded.
 
@@ -92,7 +91,7 @@ def _check_fit(
     problems.refuse()
 
 
-def served_gaze(stream: StreamSettings, sources: Sequence[NamedSource]) -> tuple[tuple["Profile", ...], bool | None]:
+def served_gaze(stream: StreamSettings, sources: Sequence["NamedSource"]) -> tuple[tuple["Profile", ...], bool | None]:
     """`profiles` and `answers` of a stream's `StreamParts`, by the sources of gaze that serve it."""
     serving = [source for source in sources if stream.name in source.entry.served]
     profiles = tuple(dict.fromkeys(source.profile for source in serving if source.profile is not None))
@@ -116,6 +115,8 @@ def front_end_of(stream: StreamSettings, calibration: Calibration | None, *, gaz
         if stream.front_end in (None, entry.name):
             return entry
     if stream.front_end is not None:
+        from eyestream.rim.elsewhere import front_end_named  # noqa: PLC0415  for who names one
+
         return front_end_named(stream.front_end, "[[stream]] front_end")
     return USUAL if gaze else None
 
@@ -164,7 +165,11 @@ def _shipped(names: tuple[str, ...]) -> FrontEndEntry | None:
 def calibration_of(stream: StreamSettings) -> Calibration:
     """The calibration that a stream names; raises CalibrationError or ConfigError."""
     place, where = stream.privacy.mechanism, "[stream.privacy] mechanism"
-    named = mechanism_named(place, where).name if place is not None else None
+    named = None
+    if place is not None:
+        from eyestream.rim.elsewhere import mechanism_named  # noqa: PLC0415  for who names one
+
+        named = mechanism_named(place, where).name
     calibration = calibrations.load(stream.privacy.calibration)
     if named not in (None, calibration.mechanism):
         raise ConfigError(f"{where}: {place} is {named}, and the calibration is one of {calibration.mechanism}")

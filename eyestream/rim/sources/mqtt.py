@@ -16,7 +16,7 @@ from eyestream.rim.refusals import GAZE_REMEDIES, Refusals
 from eyestream.rim.sources.asked import NOTHING
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place, columns_of, widths
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import decode_gaze
+from eyestream.wire.gaze import decode_gaze
 from eyestream.wire.topics import GAZE_STREAM, RAW_QOS, gaze_topic
 
 __all__ = ["MQTT", "MqttSource"]

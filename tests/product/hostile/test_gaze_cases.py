@@ -24,7 +24,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.core import read_datum
 from eyestream.rim.sources.gaze import widths
 from eyestream.rim.sources.neon import _Stream
-from eyestream.wire.messages import decode_gaze, encode_gaze
+from eyestream.wire.gaze import decode_gaze, encode_gaze
 from eyestream.wire.rtp import read_gaze, read_reports, read_rtp
 from eyestream.wire.rtsp import Description
 from eyestream_lab.simulation.gaze import GazePerson, gaze_of

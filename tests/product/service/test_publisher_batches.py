@@ -10,7 +10,7 @@ import pytest
 
 from eyestream.rim.mqtt.transport import Message, connect
 from eyestream.sdk.publisher import Publisher
-from eyestream.wire import messages, topics
+from eyestream.wire import gaze, messages, topics
 from eyestream_lab.testing.clocks import until
 from tests.product.service.test_publish_subscribe import NAMES, endpoint, meta
 from tests.rigs.mosquitto import Mosquitto
@@ -110,6 +110,6 @@ async def test_gaze_goes_by_time(mosquitto: Mosquitto, count: int) -> None:
             for first in range(0, 40, count):
                 await publisher.send_gaze(t[first : first + count], rows(first, len(t[first : first + count])))
         await asyncio.sleep(0.1)
-    found = [messages.decode_gaze(message.payload, {3}, 1) for message in got]
+    found = [gaze.decode_gaze(message.payload, {3}, 1) for message in got]
     assert all(len(times) >= 6 for times, _ in found[:-1])
     np.testing.assert_array_equal(np.concatenate([times for times, _ in found]), t)

@@ -21,7 +21,7 @@ from eyestream.rim.sources.gaze import Place
 from eyestream.rim.sources.lsl import MOST_A_PULL, PORTION_S, Pulled, listen
 from eyestream.rim.sources.mqtt import MqttSource, Options
 from eyestream.rim.sources.neon import _Stream
-from eyestream.wire.messages import encode_gaze
+from eyestream.wire.gaze import encode_gaze
 from eyestream.wire.rtsp import Description
 from eyestream.wire.topics import gaze_topic
 from eyestream_lab.testing.clocks import simulated

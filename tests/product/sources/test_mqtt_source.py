@@ -17,7 +17,7 @@ from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.rim.sources.gaze import Place
 from eyestream.rim.sources.mqtt import MqttSource, Options
 from eyestream.sdk.publisher import Publisher
-from eyestream.wire.messages import encode_gaze
+from eyestream.wire.gaze import encode_gaze
 from eyestream.wire.topics import gaze_topic
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.gaze_lives import TrackerClock, hard_life

@@ -13,6 +13,7 @@ import pytest
 
 from eyestream.errors import PayloadError
 from eyestream.wire import messages as wire
+from eyestream.wire.gaze import decode_gaze, encode_gaze
 from eyestream.wire.status import decode_owner, encode_owner
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -49,7 +50,7 @@ def read(kind: str, payload: bytes) -> dict[str, Any]:
         optional = times | ({"end": True} if raw.end else {}) | ({"wearer": raw.wearer} if raw.wearer else {})
         return {"v": 1, "schema": INDEX["schema"], **shown, **optional}
     if kind == "gaze":
-        t, values = wire.decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
+        t, values = decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
         shape = list(values.shape)
         return {"v": 1, "schema": INDEX["schema"], "shape": shape, "values": numbers(values), "t": t.tolist()}
     if kind == "private":
@@ -107,8 +108,8 @@ def test_our_encoder_writes_the_same_bytes(name: str) -> None:
         )
         assert again == payload
     elif described["kind"] == "gaze":
-        t, values = wire.decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
-        assert wire.encode_gaze(t, values, INDEX["schema"]) == payload
+        t, values = decode_gaze(payload, GAZE_COLUMNS, INDEX["schema"])
+        assert encode_gaze(t, values, INDEX["schema"]) == payload
     elif described["kind"] == "owner":
         assert encode_owner(decode_owner(payload)) == payload
     elif described["kind"] == "budget":

@@ -16,7 +16,7 @@ import numpy as np
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
-from eyestream.wire.messages import encode_gaze
+from eyestream.wire.gaze import encode_gaze
 from eyestream.wire.topics import gaze_topic, private_topic
 from eyestream_lab.testing.gaze_lives import FakeTracker, TrackerClock
 from tests.rigs.core import FakeCapture, datum
