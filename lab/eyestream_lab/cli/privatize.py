@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eyestream.claims.facts import Correlated
 from eyestream.cli.ledger_words import plural
 from eyestream.cli.options import RECORDING, add_profile, positive
@@ -127,11 +129,10 @@ def main(options: argparse.Namespace) -> None:
     loaded = _loaded(options, calibration, profile)
     for said in before(options, calibration, loaded):
         print(said)
-    first = first_row(options, calibration, loaded)
     if options.cluster is not None or options.jobs is not None:
-        _release_with_workers(options, calibration, loaded, targets, first)
+        _release_with_workers(options, calibration, loaded, targets)
         return
-    with _releases(options, calibration, loaded, first) as releases:
+    with _releases(options, calibration, loaded) as releases:
         if replaced := sum(target.exists() for target in targets):
             print(f"{plural(replaced, 'earlier release')} in {options.out} replaced. What was told still counts")
         try:
@@ -197,17 +198,20 @@ def _people(options: argparse.Namespace) -> list[str]:
 
 @contextlib.contextmanager
 def _releases(
-    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], first: int
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording]
 ) -> Iterator[Iterator[Released]]:
     """The releases, made as they are taken; with --ledger all are booked before the first is made."""
     if options.whole:
-        if calibration.sessions:
-            raise ConfigError("--whole: not for a calibration with a history, whose ranges are of residual rows")
+        if calibration.takes_off is not None:
+            what = "history" if calibration.sessions else "baseline"
+            raise ConfigError(f"--whole: not for a calibration with a {what}, whose ranges are of residual rows")
+        first_row(options, calibration, loaded, np.flatnonzero(~calibration.constant))
         yield privatize_whole(loaded, calibration, options.epsilon)
         return
     if options.ledger is not None and options.participants is not None:
         raise ConfigError("--ledger books one person's device: it is not for --participants")
     mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
+    first = first_row(options, calibration, loaded, mechanism.frame.active)
     with booked(options, calibration, loaded, mechanism, first) as booking:
         people = _people(options)
         made = privatize(loaded, calibration, mechanism, booking, every=options.every, first_row=first, people=people)
@@ -241,12 +245,13 @@ def _builder(options: argparse.Namespace, calibration: Calibration) -> Callable[
 
 
 def _release_with_workers(
-    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path], first: int
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], targets: list[Path]
 ) -> None:
     """Release them on processes or on a cluster."""
     from eyestream_lab.recordings.batch import BatchSettings, privatize_batch  # noqa: PLC0415  for who asks for workers
 
     mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
+    first = first_row(options, calibration, loaded, mechanism.frame.active)
     counted = Progress("privatize", len(loaded), "recordings")
     with booked(options, calibration, loaded, mechanism, first) as booking:
         claims = privatize_batch(

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from eyestream.cli.options import positive
 from eyestream.cli.progress import Progress
 from eyestream.errors import ConfigError, meant
@@ -131,7 +133,7 @@ def _of_calibration(options: argparse.Namespace, corpus: Corpus[Any]) -> Iterato
     known = tracker(calibration, recording)
     if known is not None:
         yield f"{first}: {known}"
-    missing = without_values(recording, calibration)
+    missing = without_values(recording, calibration, np.flatnonzero(~calibration.constant))
     if missing:
         yield f"{first}: no value of {', '.join(missing)}: released as if at the corpus' mean"
 

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eyestream.cli.options import positive
 from eyestream.core.calibration import Calibration
@@ -31,8 +32,10 @@ def add_worth(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def first_row(options: argparse.Namespace, calibration: Calibration, loaded: Sequence[Recording]) -> int:
-    """The row of each recording at which its release begins; says what is missing on the way.
+def first_row(
+    options: argparse.Namespace, calibration: Calibration, loaded: Sequence[Recording], released: NDArray[np.intp]
+) -> int:
+    """The row of each recording at which its release begins; says what is missing of the features `released`.
 
     Raises
     ------
@@ -47,14 +50,14 @@ def first_row(options: argparse.Namespace, calibration: Calibration, loaded: Seq
     if options.baseline_at is not None:
         print(f"baselines begin at {options.baseline_at:g} s: a time chosen after a look at recordings tells of them")
     for recording in loaded:
-        missing = without_values(recording, calibration, first=first, baseline=baseline)
+        missing = without_values(recording, calibration, released, first=first, baseline=baseline)
         if missing:
             print(f"{recording.path}: no value of {', '.join(missing)}: released as if at the corpus' mean")
-    found = list(obstacles(loaded, calibration, first=first, baseline=baseline))
+    found = list(obstacles(loaded, calibration, released, first=first, baseline=baseline))
     for line in found:
         print(line)
     if not found or options.anyway:
         return first
-    offer = better_start(loaded, calibration, first=first, baseline=baseline) if baseline else None
+    offer = better_start(loaded, calibration, released, first=first, baseline=baseline) if baseline else None
     instead = "" if offer is None else f", --baseline-at {offer}, from where all have a baseline,"
     raise ConfigError(f"nothing was spent: expected other recordings{instead} or --anyway")

@@ -24,6 +24,8 @@ from eyestream.rim.files.recordings import Recording
 
 __all__ = ["better_start", "obstacles", "refuse_own_people", "without_values"]
 
+Indices = NDArray[np.intp]
+
 _MOST_SHARED = 0.1
 """Share of a recording's rows that may be in a calibration by chance: rows of a lost eye are all alike."""
 
@@ -50,18 +52,20 @@ def refuse_own_people(calibration: Calibration, recording: Recording, name: str)
 
 
 def obstacles(
-    recordings: Sequence[Recording], calibration: Calibration, *, first: int = 0, baseline: int = 0
+    recordings: Sequence[Recording], calibration: Calibration, released: Indices, *, first: int = 0, baseline: int = 0
 ) -> Iterator[str]:
     """One line for each reason not to release a recording; it is about raw values, and not to be published.
 
     Parameters
     ----------
+    released
+        (d,) which features are.
     first, baseline
         Row at which a release begins, and how many rows from there make a baseline; 0: it takes none.
     """
     known: dict[bytes, str] = {}
     for recording in recordings:
-        seen, rows = _seen(calibration, recording)[first:], blake2b(recording.features.tobytes()).digest()
+        seen, rows = _seen(released, recording)[first:], blake2b(recording.features.tobytes()).digest()
         after, chunk = seen[baseline:], min(calibration.n, max(len(seen) - baseline, 0))
         if rows in known:
             yield f"{recording.path}: holds the very rows of {known[rows]}: they would be released and charged twice"
@@ -79,12 +83,14 @@ def obstacles(
             yield f"{recording.path}: {int(after.sum())} of its {len(after)} rows have values, expected half a chunk"
 
 
-def better_start(recordings: Sequence[Recording], calibration: Calibration, *, first: int, baseline: int) -> int | None:
+def better_start(
+    recordings: Sequence[Recording], calibration: Calibration, released: Indices, *, first: int, baseline: int
+) -> int | None:
     """The first whole second after row `first` where all recordings have enough for a baseline; None: there is none.
 
     To be offered to the operator, with what choosing it tells.
     """
-    all_seen, rate = [_seen(calibration, recording) for recording in recordings], calibration.rate_hz
+    all_seen, rate = [_seen(released, recording) for recording in recordings], calibration.rate_hz
     longest = min(len(seen) for seen in all_seen) - baseline
     for second in range(int(first / rate) + 1, int(longest / rate) + 1):
         row = int(np.ceil(second * rate))
@@ -94,15 +100,15 @@ def better_start(recordings: Sequence[Recording], calibration: Calibration, *, f
 
 
 def without_values(
-    recording: Recording, calibration: Calibration, *, first: int = 0, baseline: int = 0
+    recording: Recording, calibration: Calibration, released: Indices, *, first: int = 0, baseline: int = 0
 ) -> tuple[str, ...]:
     """Features that are missing from all that is released: without any value in the baseline, or in the recording."""
     rows = recording.features[first : first + baseline] if baseline else recording.features[first:]
-    missing = ~np.isfinite(rows).any(axis=0) & ~calibration.constant
-    return tuple(calibration.names[index] for index in np.flatnonzero(missing))
+    seen = np.flatnonzero(np.isfinite(rows).any(axis=0))
+    return tuple(calibration.names[index] for index in released if index not in seen)
 
 
-def _seen(calibration: Calibration, recording: Recording) -> NDArray[np.bool_]:
+def _seen(released: Indices, recording: Recording) -> NDArray[np.bool_]:
     """(m,) whether a row has values: at least half of those that are released."""
-    present = np.isfinite(recording.features[:, ~calibration.constant])
+    present = np.isfinite(recording.features[:, released])
     return np.asarray(present.mean(axis=1) >= LEAST_SEEN)

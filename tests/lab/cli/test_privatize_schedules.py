@@ -121,6 +121,7 @@ def test_a_lower_epsilon_is_not_one_that_fades(long: Path, tmp_path: Path, capsy
         ("everyday-cfpa-32 --every 2 --smooth", "--smooth takes the chunks that are released for neighbours"),
         ("everyday-cfpa-32 --every 2 --option smooth=true", "it is not for --every"),
         ("everyday-cfpa-32 --every 2 --whole", "they are not for --whole"),
+        ("everyday-asked-64 --whole", "not for a calibration with a baseline, whose ranges are of residual rows"),
         ("everyday-cfpa-32 --sessions files", "--sessions says what --epsilon-prime counts"),
         ("everyday-klt-anchored-32 --epsilon-prime 9", "of a calibration with a baseline the class says nothing"),
     ],

@@ -139,3 +139,18 @@ def test_a_later_baseline_is_for_calibrations_that_take_one(
     code, said, booked = privatized(tmp_path, capsys, {"a": person}, *words)
     assert (code, booked) == (2, 0)
     assert "--baseline-at: expected a calibration that takes a baseline" in said
+
+
+def test_asked_features_alone_decide_whether_a_recording_is_worth_its_epsilon(
+    tmp_path: Path, person: Array, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--calibration", "everyday-asked-64", "--option", 'features=["blink_rate"]']
+    blinks, alone, lacking = NAMES.index("blink_rate"), np.full_like(person, np.nan), person.copy()
+    alone[:, blinks] = person[:, blinks]
+    lacking[: BASELINE // 2 + 1, blinks] = np.nan
+    code, said, booked = privatized(tmp_path, capsys, {"alone": alone}, *asked)
+    assert (code, booked) == (0, 3)
+    assert "no value of" not in said
+    code, said, booked = privatized(tmp_path, capsys, {"lacking": lacking}, *asked, "--jobs", "1")
+    assert (code, booked) == (2, 3)
+    assert "lacking.npz: 63 of the 128 rows of its baseline have values" in said

@@ -245,6 +245,14 @@ def test_people_are_not_taken_for_nonsense() -> None:
     assert doubts.of(np.full((52, 64), np.nan)) is None
 
 
+def test_ranges_of_changes_raise_no_doubt_about_raw_rows() -> None:
+    """Those of asked features lie around 0, wherever the levels are."""
+    doubts = RowDoubts(calibrations.load("everyday-asked-64"))
+    found = {doubts.of(rows[a : a + 64].T) for rows in people(600.0, 40) for a in range(0, 1152, 64)}
+    assert found == {None}
+    assert doubts.of(np.zeros((52, 64))) == "same"
+
+
 async def test_many_streams_are_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     devices = tuple(f"hmd-{number}" for number in range(12))
     settings = settings_for(NO_BROKER, tmp_path, calibration=CALIBRATION, devices=devices)
