@@ -112,9 +112,12 @@ class PrivacySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def given(self) -> dict[str, object]:
-        """The options that are written in the file."""
+        """The options that are written in the file; raises ConfigError where one is there twice."""
         own = {key: getattr(self, key) for key in ("k", "shrink", "clip", "smooth", "focus", "features")}
-        return self.options | {key: value for key, value in own.items() if value is not None}
+        own = {key: value for key, value in own.items() if value is not None}
+        for key in own.keys() & self.options.keys():
+            raise ConfigError(f"[stream.privacy.options] {key}: it stands in [stream.privacy] already; take one out")
+        return self.options | own
 
 
 class StreamBudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -142,6 +142,7 @@ def test_every_ceiling_that_is_too_low_is_said(tmp_path: Path) -> None:
         ("# correlation = ", "correlation = ", "[stream.privacy] correlation: leave it out for a calibration with"),
         ("# k = 1", "k = 1", "stream 'features': klt has no option k; it takes "),
         ("# k = 1", 'options.focus = "x"', 'klt: option focus: expected a list of names, found "x"'),
+        ("# k = 1", "features = []\noptions.features = []", "features: it stands in [stream.privacy] already; take"),
     ],
 )
 def test_a_mistake_in_what_a_stream_names_has_file_and_stream(tmp_path: Path, old: str, new: str, said: str) -> None:
