@@ -19,7 +19,7 @@ from eyestream.cli import run as _run  # noqa: F401  so that all of it is there 
 from eyestream.cli.main import main
 from eyestream.core.mechanism import Session
 from eyestream.rim.mqtt.carrier import Carrier
-from eyestream.rim.sidecar import outbox, pipeline, sidecar
+from eyestream.rim.sidecar import pipeline, sender, sidecar
 
 STAGES = ("readable", "delivered", "decoded", "due", "released", "encoded", "posted", "written")
 SLOW_NS = 5_000_000
@@ -101,7 +101,7 @@ def wrap(notes: Notes) -> None:
     notes.before(Session, "release", lambda *_: notes.note("due"))
     notes.after(Session, "release", lambda *_: notes.note("released"))
     notes.after(pipeline, "encode_private", lambda *_: notes.note("encoded"))
-    notes.before(outbox.Outbox, "put", lambda *_: notes.note("posted"))
+    notes.before(sender.Outbox, "put", lambda *_: notes.note("posted"))
     notes.after(Carrier, "send", lambda this, data: notes.written(len(data)))
     gc.callbacks.append(notes.collected)
 

@@ -4,27 +4,21 @@ Every figure is kept apart: chunk, gaze event, second of gaze, window, session, 
 protected. What a deployment counts is counted as the ledger counts it: losses rounded up, ceilings rounded down.
 """
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
-from eyestream.claims import words
-from eyestream.claims.facts import NOT_PROTECTED, TRUSTED, Correlated, Facts, TrustModel
+from eyestream.claims.facts import NO_CLASS, NOT_PROTECTED, TRUSTED, Correlated, Facts, TrustModel
 from eyestream.core.calibration import Calibration
 from eyestream.core.calibration.calibration import product
 from eyestream.core.kinds import Loss
+from eyestream.core.leakage import leakage
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.registry import entry_of, names
 from eyestream.core.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 from eyestream.streams import StreamSpec
 
-__all__ = [
-    "NOT_PROTECTED",
-    "TRUSTED",
-    "Guarantee",
-    "Scope",
-    "guarantee_of",
-    "guarantee_of_recording",
-]
+__all__ = ["NOT_PROTECTED", "TRUSTED", "Guarantee", "Scope", "guarantee_of", "guarantee_of_recording"]
 
 
 IN_ANY_S = (1, 2, 10, 60, 3600)
@@ -36,11 +30,11 @@ class Guarantee(Facts):
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
-        return words.sentences(self)
+        return _sentences(self)
 
     def text(self) -> str:
         """`sentences` as lines of text."""
-        return words.text(self)
+        return _text(self)
 
     def claim(self) -> dict[str, object]:
         """For machines: plain values that JSON knows."""
@@ -100,3 +94,121 @@ def _in_any(loss: Loss, n: int, stream: StreamSpec) -> dict[int, Fraction]:
 def _rows_of(calibration: Calibration, window_s: float) -> StreamSpec:
     """Rows of a recording, each of which describes so many seconds of gaze."""
     return StreamSpec("rows", 0, calibration.names, calibration.units, calibration.rate_hz, window_s=window_s)
+
+
+def _sentences(made: Facts) -> list[tuple[str, str]]:
+    """(topic, sentence) pairs, in the order in which they should be read."""
+    if not made.differential:
+        return [("claim", made.statement)]
+    return [
+        ("claim", made.statement),
+        *([] if made.in_short is None else [("in short", made.in_short)]),
+        *([] if made.purpose is None else [("purpose", made.purpose)]),
+        *([] if made.protection.use is None else [("use", f"good for {made.protection.use}")]),
+        ("unit", _unit(made)),
+        *((fact.topic, fact.words) for fact in made.own),
+        (made.loss.unit, made.loss.figures()),
+        *([("any time", _any_time(made))] if made.in_any else []),
+        ("odds", _odds(made)),
+        *([("streams", _streams(made))] if made.streams else []),
+        ("guessing", _guessing(made)),
+        ("correlation", NO_CLASS if made.correlated is None else made.correlated.words()),
+        *((scope.unit, scope.why) for scope in made.scopes),
+        *([] if made.borders is None else [("session borders", made.borders.words())]),
+        *([] if made.error is None else [("error", made.error)]),
+        (
+            "person",
+            "the sum over everything ever released from that person, by all devices, sidecars and replays. At "
+            "common settings that sum is large: what stands against re-identification then is measured, not proved",
+        ),
+        ("noise", made.protection.law),
+        ("exact", made.protection.exact),
+        ("sampler", made.protection.sampler),
+        ("entropy", made.protection.entropy),
+        (
+            "attacker",
+            f"anybody {made.protection.attacker}, who may know this code, its configuration and calibration, every "
+            f"release, and anything else. Trusted: {', '.join(made.standing.trusted[:-1])}, and "
+            f"{made.standing.trusted[-1]}",
+        ),
+        *([] if made.standing.log is None else [("log", made.standing.log)]),
+        ("not protected", "; ".join(made.standing.not_protected)),
+        (
+            "not claimed",
+            "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as "
+            "published for CFPA and DCFPA: one person contributes all chunks, so their losses add up",
+        ),
+    ]
+
+
+def _unit(made: Facts) -> str:
+    unit = made.loss.unit
+    return (
+        f"one {unit}: {made.unit}. Two {unit}s are neighbours when they "
+        "differ in any way inside the declared domain (replace-one), missing values included. Local model: the noise "
+        f"is added {made.standing.where}"
+    )
+
+
+def _any_time(made: Facts) -> str:
+    said = ", ".join(f"epsilon {float(epsilon):.4g} in any {seconds} s" for seconds, epsilon in made.in_any.items())
+    live = (
+        ". Whole slots of live gaze cost one slot more than those of a recording: samples within a few milliseconds of "
+        "a slot's border decide which others are taken"
+    )
+    more = live if made.borders is not None and made.loss.unit == "slot" else ""
+    return f"{said}, wherever they begin: every {made.loss.unit} counts that so many seconds of gaze enter{more}"
+
+
+def _streams(made: Facts) -> str:
+    return (
+        f"the device releases {', '.join(made.streams)} beside this stream, of the same eyes. What each costs adds "
+        "up: a blink or a second of gaze enters them all, and the ceilings below are on their sum"
+    )
+
+
+def _odds(made: Facts) -> str:
+    epsilon = float(made.loss.epsilon)
+    factor = f"e^{epsilon:g}" + (f" = {math.exp(epsilon):.3g}" if epsilon < 50 else "")
+    bound = f"the odds between two possible contents of that chunk change by a factor of at most {factor}"
+    if not made.loss.pure:
+        bound = (
+            "an event that has some probability under one content of that chunk has under any other one at most "
+            f"{factor} times that probability, plus {float(made.loss.delta):g}"
+        )
+    return (
+        f"whoever knows every other chunk learns from the release of one chunk no more than this: {bound}. That is "
+        "said of a chunk. Later releases and other chunks tell of the same moments and of the same person too, and "
+        "what they tell comes on top: for a session only the sum over its chunks is a bound"
+    )
+
+
+def _guessing(made: Facts) -> str:
+    """Maximal leakage in words (`eyestream.core.leakage`)."""
+    if made.gain is None:
+        return (
+            "no figure below the one above: for this mechanism it is not known by how much a release raises, on "
+            "average, the chance of guessing something about a chunk"
+        )
+    several = [
+        f"over {chunks} chunks, which {where} can hold, at most {_power(made.gain, chunks)} times"
+        for where, chunks in (("a window", made.window_chunks), ("a session", made.session_chunks))
+        if chunks is not None
+    ]
+    return (
+        "whatever somebody wants to guess about a chunk, and whatever they knew before: its release raises the "
+        f"chance of guessing it right at most {_power(made.gain, 1)} times. That is an average over releases: a "
+        "rare one may raise it by more, up to the factor above. Each further chunk multiplies it by as much again"
+        + "".join(f"; {text}" for text in several)
+    )
+
+
+def _text(made: Facts) -> str:
+    """`_sentences` as lines of text."""
+    return "\n".join(f"{topic}: {sentence}" for topic, sentence in _sentences(made))
+
+
+def _power(gain: Fraction, chunks: int) -> str:
+    """gain ** chunks for a sentence."""
+    nats = leakage(gain) * chunks
+    return f"{math.exp(nats):.3g}" if nats < 50 else f"e^{nats:.4g}"

@@ -6,8 +6,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.wire.arrays import FLOAT64, Shape, from_bin, to_bin
-from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, U64, Envelope, open_envelope, refuse
+from eyestream.wire.envelope import (
+    FLOAT64,
+    MAX_PAYLOAD_BYTES,
+    U64,
+    Envelope,
+    Shape,
+    from_bin,
+    open_envelope,
+    refuse,
+    to_bin,
+)
 from eyestream.wire.raw import MAX_ROWS
 
 __all__ = ["decode_gaze", "encode_gaze"]

@@ -10,8 +10,20 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from eyestream.wire.arrays import FLOAT32, FLOAT64, Shape, from_bin, to_bin
-from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, U64, Envelope, documented, open_envelope, refuse
+from eyestream.wire.envelope import (
+    FLOAT32,
+    FLOAT64,
+    MAX_PAYLOAD_BYTES,
+    MAX_U64,
+    U64,
+    Envelope,
+    Shape,
+    documented,
+    from_bin,
+    open_envelope,
+    refuse,
+    to_bin,
+)
 
 __all__ = ["MAX_ROWS", "MAX_WEARER", "ROWS", "RawRows", "decode_raw", "encode_raw", "rows_hash", "rows_per_message"]
 

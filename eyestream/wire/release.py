@@ -10,8 +10,19 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from eyestream.wire.arrays import FLOAT32, Shape, from_bin, to_bin
-from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, U64, Envelope, documented, open_envelope, refuse
+from eyestream.wire.envelope import (
+    FLOAT32,
+    MAX_RELEASE_BYTES,
+    MAX_U64,
+    U64,
+    Envelope,
+    Shape,
+    documented,
+    from_bin,
+    open_envelope,
+    refuse,
+    to_bin,
+)
 
 __all__ = [
     "CLAIM",

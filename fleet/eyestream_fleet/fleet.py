@@ -10,7 +10,7 @@ from typing import TypeVar
 from eyestream.core.charge import Ceilings
 from eyestream.errors import ConfigError, LinkError, ShardError
 from eyestream.rim.config import Settings
-from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.config.tables import FleetSettings
 from eyestream.rim.ledger.file import read_pieces
 from eyestream.rim.ledger.guarded import Copy, released_in
 from eyestream.rim.ledger.identity import ledger_name

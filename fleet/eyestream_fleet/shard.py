@@ -30,7 +30,7 @@ from eyestream.errors import LedgerError, PayloadError, ShardError
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.second_place import Lengths
-from eyestream.rim.sidecar.timers import Timers
+from eyestream.rim.sidecar.moments import Timers
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import decode_raw
 from eyestream_fleet.frames import Border, ReleasedChunk, Step

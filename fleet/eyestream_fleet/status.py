@@ -10,8 +10,7 @@ from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Will
 from eyestream.rim.plan import Plan
 from eyestream.rim.sidecar.boards import LAST_WILL, StatusBoard
-from eyestream.rim.sidecar.outbox import Outbox
-from eyestream.rim.sidecar.sender import Sender
+from eyestream.rim.sidecar.sender import Outbox, Sender
 from eyestream.wire.messages import encode_meta
 from eyestream.wire.topics import meta_topic
 from eyestream_fleet.shard import Shard

@@ -26,8 +26,8 @@ from eyestream.core.mechanisms import build
 from eyestream.core.reservation import Granted, Obstacle, Request, Withheld
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, PipelineCounters
+from eyestream.rim.sidecar.sender import Outbox
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import encode_raw
 from eyestream.wire.topics import raw_topic

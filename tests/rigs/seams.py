@@ -113,7 +113,7 @@ SEAMS: dict[str, Seam] = {
     "options checked": Seam("eyestream.core.mechanisms.entry:Entry", "checked", "self, options"),
     "words of KLT": Seam("eyestream.core.mechanisms.klt:KLT", "protection"),
     "words of CFPA": Seam("eyestream.core.mechanisms.fourier:CFPA", "protection"),
-    "words on odds": Seam("eyestream.claims.words", "_odds", "made"),
+    "words on odds": Seam("eyestream.claims.guarantee", "_odds", "made"),
     # The budget
     "charge units": Seam("eyestream.core.charge", "charge_units", "value, units", ("_written",)),
     "ceiling units": Seam("eyestream.core.charge", "ceiling_units", "value, units"),
@@ -213,8 +213,8 @@ SEAMS: dict[str, Seam] = {
     "Frames.feed": Seam("eyestream.rim.mqtt.carrier:Frames", "feed", "self, data"),
     # The sidecar
     "pipeline decoder": Seam("eyestream.rim.sidecar.pipeline", "decode_raw", "payload, features, schema"),
-    "Outbox.first": Seam("eyestream.rim.sidecar.outbox:Outbox", "first", "self, now", ("_waiting",)),
-    "Outbox.put": Seam("eyestream.rim.sidecar.outbox:Outbox", "put", "self, topic, payload, now"),
+    "Outbox.first": Seam("eyestream.rim.sidecar.sender:Outbox", "first", "self, now", ("_waiting",)),
+    "Outbox.put": Seam("eyestream.rim.sidecar.sender:Outbox", "put", "self, topic, payload, now"),
     "worker receives": Seam("eyestream.rim.sidecar.worker:Worker", "receive", "self, message"),
 }
 """Every place, by its name."""

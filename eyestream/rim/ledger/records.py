@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from eyestream.core.stream_account import Announcement
+from eyestream.core.accountant import Announcement
 from eyestream.errors import LedgerError
 from eyestream.streams import StreamKey
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from eyestream.core.accountant import Announcement
 from eyestream.core.charge import Charge
 from eyestream.core.reservation import Request
-from eyestream.core.stream_account import Announcement
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book, LedgerStream, no_collection, read_book

@@ -2,7 +2,7 @@
 
 Paho is the codec of all but the messages that come in, and the session where one is continued. asyncio has the socket,
 and this module the time: paho counts in whole seconds. What a connection does not do: reconnect
-(`eyestream.rim.mqtt.reconnecting`), keep anything for later (`eyestream.rim.sidecar.outbox`), QoS 2.
+(`eyestream.rim.mqtt.reconnecting`), keep anything for later (`eyestream.rim.sidecar.sender`), QoS 2.
 """
 
 import asyncio

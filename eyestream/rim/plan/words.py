@@ -11,8 +11,8 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.core.purposes import PURPOSES, measured, words
 from eyestream.core.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
 from eyestream.rim.config import PrivacySettings, SidecarSettings
-from eyestream.rim.config.fleet import FleetSettings
 from eyestream.rim.config.purposes import load_table
+from eyestream.rim.config.tables import FleetSettings
 
 if TYPE_CHECKING:
     from eyestream.claims.facts import SessionBorders, TrustModel

@@ -23,9 +23,8 @@ from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.errors import LedgerError, PayloadError
 from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.boards import log_condition
-from eyestream.rim.sidecar.moments import DISK_S
+from eyestream.rim.sidecar.moments import DISK_S, Timers
 from eyestream.rim.sidecar.spending import Spending, SpendingLedger
-from eyestream.rim.sidecar.timers import Timers
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import RawRows, decode_raw, rows_hash
 from eyestream.wire.topics import private_topic, raw_topic

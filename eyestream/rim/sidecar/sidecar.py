@@ -26,10 +26,9 @@ from eyestream.rim.plan import Plan
 from eyestream.rim.sidecar.boards import LAST_WILL, BudgetBoard, StatusBoard
 from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
 from eyestream.rim.sidecar.moments import Moments
-from eyestream.rim.sidecar.outbox import Outbox
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.pipeline import Pipeline
-from eyestream.rim.sidecar.sender import Sender
+from eyestream.rim.sidecar.sender import Outbox, Sender
 from eyestream.rim.sidecar.spending import SpendingLedger
 from eyestream.rim.sidecar.worker import Worker
 from eyestream.rim.sources.source import Feeder, Source

@@ -11,7 +11,7 @@ from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, RowArrival
 from eyestream.streams import StreamKey
-from eyestream.wire.arrays import FLOAT32
+from eyestream.wire.envelope import FLOAT32
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES, ROWS, RawRows
 from eyestream.wire.topics import raw_topic
 

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 from nats.aio.client import Client
 
 from eyestream.errors import ConfigError
-from eyestream.rim.config.fleet import FleetSettings
-from eyestream.rim.config.tables import BrokerSettings
+from eyestream.rim.config.tables import BrokerSettings, FleetSettings
 from eyestream.rim.mqtt.endpoint import secret_in, tls_context
 from eyestream_fleet.log import Log
 from eyestream_fleet.nats.bucket import Bucket, check_durable, make_bucket

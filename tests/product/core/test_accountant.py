@@ -2,11 +2,19 @@
 
 import pytest
 
-from eyestream.core.accountant import LAST_ROW, Account, Announcement, Granted, Request, RowMark, Withheld
+from eyestream.core.accountant import (
+    LAST_ROW,
+    Account,
+    Announcement,
+    Granted,
+    Request,
+    RowMark,
+    StreamAccount,
+    Withheld,
+)
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.days import Days
 from eyestream.core.meter import Meter, WearerOdometer
-from eyestream.core.stream_account import StreamAccount
 from eyestream.core.wearers import Wearers
 from eyestream.streams import StreamKey
 from tests.rigs import budget_lives, memory_ledger

@@ -11,9 +11,8 @@ from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanisms import KLT, build
 from eyestream.core.mechanisms.klt import codebook
 from eyestream.core.mechanisms.klt.books import Book, books_of, taken
-from eyestream.core.mechanisms.klt.codebook import Codes, coded_by
+from eyestream.core.mechanisms.klt.codebook import Codes, coded_by, quantiser
 from eyestream.core.mechanisms.klt.core import JointCore
-from eyestream.core.mechanisms.klt.quantisers import quantiser
 from eyestream.core.mechanisms.klt.schedule import Schedule
 from eyestream.core.noise.response import keep_probability
 from eyestream.errors import CalibrationError

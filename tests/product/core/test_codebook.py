@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from eyestream.core.mechanisms.klt.codebook import Codes
-from eyestream.core.mechanisms.klt.quantisers import MOST_BITS, quantiser
+from eyestream.core.mechanisms.klt.codebook import MOST_BITS, Codes, quantiser
 from eyestream.core.noise.response import ResponseLaw, keep_probability
 
 # Distortion of the Lloyd-Max quantiser of a standard normal variable: Max, IRE Trans. Inf. Theory 6(1), 1960, table I.

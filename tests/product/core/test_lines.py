@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.mechanisms.klt.lines import Lines, Nodes, Room
+from eyestream.core.mechanisms.klt.maps import Lines, Nodes, Room
 
 Array = NDArray[np.float64]
 A, Q, N = 6, 65, 40

@@ -200,7 +200,7 @@ def test_looking_back_agrees_with_all_of_a_gaussian_session_at_once(mapped: Cali
 def _observed(step, total: Array, unknown: Array) -> Array:  # type: ignore[no-untyped-def]
     """(m, J d) slope times directions of the step: the slope is read off the law and the quantisers."""
     theta = 1 - step.law.replace
-    from eyestream.core.mechanisms.klt.quantisers import quantiser
+    from eyestream.core.mechanisms.klt.codebook import quantiser
 
     power = np.array([quantiser(len(points).bit_length() - 1).power for points in step.points])
     observed: Array = ((theta * power)[:, None] * step.directions) @ total

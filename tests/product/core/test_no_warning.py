@@ -17,7 +17,7 @@ from eyestream.core.mechanisms import build
 from eyestream.core.whole import release_rows
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream.wire.arrays import from_bin, to_bin
+from eyestream.wire.envelope import from_bin, to_bin
 from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.fpa import FPA
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.mechanisms.klt.motion import Motion
+from eyestream.core.mechanisms.klt.schedule import Motion
 from eyestream.errors import CalibrationError
 from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.calibration.joint import calibrate_joint

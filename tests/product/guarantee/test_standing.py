@@ -8,7 +8,7 @@ import pytest
 from eyestream.claims.facts import NOT_PROTECTED, TRUSTED
 from eyestream.claims.guarantee import Guarantee
 from eyestream.rim.config import Settings
-from eyestream.rim.config.fleet import FleetSettings
+from eyestream.rim.config.tables import FleetSettings
 from eyestream.rim.plan import resolved
 from tests.rigs.sidecar import NO_BROKER, settings_for
 

@@ -13,7 +13,7 @@ import pytest
 
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.sidecar.outbox import Outbox
+from eyestream.rim.sidecar.sender import Outbox
 from eyestream.streams import StreamKey
 from eyestream.wire.messages import MAX_PAYLOAD_BYTES
 from tests.rigs.footprint import rss_bytes

@@ -23,8 +23,7 @@ from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.transport import Message, RefusedError
 from eyestream.rim.plan import Plan, resolved
 from eyestream.rim.sidecar.boards import BudgetBoard
-from eyestream.rim.sidecar.outbox import Outbox
-from eyestream.rim.sidecar.sender import Sender
+from eyestream.rim.sidecar.sender import Outbox, Sender
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import Chunks, subscribe

@@ -1,7 +1,6 @@
 """Released bytes wait in order, bounded, and not for ever; retained messages stand until the broker has them."""
 
-from eyestream.rim.sidecar.outbox import UNDER_WAY, Outbox, OutboxEntry
-from eyestream.rim.sidecar.sender import RetainedMessages
+from eyestream.rim.sidecar.sender import UNDER_WAY, Outbox, OutboxEntry, RetainedMessages
 
 
 def outbox_of(*payloads: bytes, length: int = 3) -> Outbox:

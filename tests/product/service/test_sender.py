@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from eyestream.rim.sidecar.outbox import Outbox
-from eyestream.rim.sidecar.sender import Sender
+from eyestream.rim.sidecar.sender import Outbox, Sender
 from eyestream_lab.testing.clocks import until
 
 

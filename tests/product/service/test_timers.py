@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from eyestream.rim.sidecar.timers import Timers
+from eyestream.rim.sidecar.moments import Timers
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -22,8 +22,7 @@ from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.guarded import GuardedLedger
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.writer import Writer
-from eyestream.rim.sidecar.outbox import Outbox, OutboxEntry
-from eyestream.rim.sidecar.sender import Sender
+from eyestream.rim.sidecar.sender import Outbox, OutboxEntry, Sender
 from eyestream.rim.sidecar.spending import Spending
 from eyestream.wire.messages import PrivateChunk, decode_private, encode_private
 from eyestream_fleet import directory

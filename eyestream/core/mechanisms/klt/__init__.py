@@ -1,10 +1,96 @@
-"""KLT: one code word for a chunk of all features, released by randomised response."""
+"""KLT: joint transform coding. The whole epsilon goes into few bits about what carries a person's data.
 
-from eyestream.core.calibration import JointTables
+CFPA codes 48 strongly correlated features apart, each with epsilon / 48, and releases mostly noise. Here a chunk of all
+features is described by a few scores on the Karhunen-Loeve basis of a public corpus; what the released past does not
+already tell of the scores is quantised into one code word of b bits; and the code word is released by randomised
+response with the whole epsilon. `eyestream/core/KLT.md` has the derivation, the proof and the measurements.
+
+Guarantee: pure epsilon-differential privacy for one chunk, replace-one, local model, for *every* input: two chunks, in
+any state that earlier releases have led to, have at most two different code words, and the response bounds the odds of
+every output by e^epsilon. The state is a function of released values and public figures alone. What is computed from
+the released code word (filter, reconstruction, clip) is post-processing.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from eyestream.core.calibration import Calibration, JointTables
+from eyestream.core.frame import Frame
+from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.entry import Beginning, Entry
-from eyestream.core.mechanisms.klt.mechanism import KLT, JointOptions
+from eyestream.core.mechanisms.klt.core import JointCore
+from eyestream.core.noise import Noise
+from eyestream.core.protection import Protection
 
-__all__ = ["ENTRY", "KLT"]
+__all__ = ["ENTRY", "KLT", "JointOptions"]
+
+
+class JointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of joint transform coding.
+
+    Attributes
+    ----------
+    focus
+        Names of features whose squared error counts ten times in the choice of directions and bits; public.
+    """
+
+    focus: list[str] | None = None
+
+
+class KLT(Mechanism):
+    """Joint transform coding of whole chunks.
+
+    `release` is the first chunk of a session; `session` gives what releases the chunks of one session in order and
+    improves while the person is the same. Shrinking, smoothing across chunks and the clip to the range are part of it,
+    and the directions follow from epsilon.
+
+    Parameters
+    ----------
+    calibration, epsilon, noise
+        As for every mechanism.
+    focus
+        Of `JointOptions`.
+
+    Attributes
+    ----------
+    k : the number of code-word coordinates of a session's first chunk.
+    noise_sd : (F,) expected error of a value late in a session, root mean square, noise and what is not coded together.
+
+    Raises
+    ------
+    ConfigError
+        when epsilon cannot be used, or a feature of the focus is not released.
+    CalibrationError
+        when the calibration was made for another mechanism.
+    """
+
+    name = "klt"
+    protection = Protection(
+        law="each chunk is one code word out of K, released by k-ary randomised response: with a probability that "
+        "epsilon fixes it is replaced by a word drawn uniformly from all K",
+        exact="the probability is an integer multiple of 2^-128, rounded toward more privacy, and K is a power of two: "
+        "the law is exact integers. Floating point decides which word a chunk has and what a word stands for; neither "
+        "is part of the proof, which holds for every word",
+        sampler="nothing is charged for the sampler: what is drawn has the law itself",
+        floating_point="integers",
+        entropy="the operating system's generator, asked directly for each release",
+        attacker="who cannot break the system's generator, with all other computing power (AES-256 is not used; were "
+        "the generator's bits truly uniform and independent, it would hold against any computing power)",
+    )
+
+    def __init__(
+        self,
+        calibration: Calibration,
+        epsilon: float,
+        *,
+        noise: Noise | None = None,
+        focus: Sequence[str] | None = None,
+    ) -> None:
+        frame = Frame.of(self.name, calibration, epsilon)
+        options = {} if focus is None else {"focus": list(focus)}
+        super().__init__(frame, JointCore(frame, focus or ()), noise, options)
+
 
 ENTRY = Entry(
     mechanism=KLT,

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import JointTables
 from eyestream.core.frame import Frame, aligned_empty, repeat_column
-from eyestream.core.mechanisms.klt.lines import Lines, Nodes, Room
-from eyestream.core.mechanisms.klt.maps import RankMap
+from eyestream.core.mechanisms.klt.maps import Lines, Nodes, RankMap, Room
 from eyestream.core.mechanisms.klt.schedule import Schedule
 from eyestream.core.noise import Noise
 from eyestream.core.noise.bits import DIRECT_WORDS

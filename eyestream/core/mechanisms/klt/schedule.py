@@ -1,7 +1,7 @@
 """What the KLT mechanism does at its t-th chunk of a session: a public function of calibration and epsilon.
 
 Model. The d scores of chunk t are s_t = sum_j x_jt with independent components x_j of stationary covariance C_j: a
-stable part and a transient one, which move as `klt.motion` says. P is the covariance of what is not
+stable part and a transient one, which move as `Motion` says. P is the covariance of what is not
 yet known of the stacked x, given all releases so far. Everything here is second-order: it decides usefulness alone.
 
 One chunk. With S = L L' the covariance of the innovation (s_t minus its prediction), h = L^-1 whitens it; the
@@ -29,18 +29,68 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import JointTables
 from eyestream.core.mechanisms.klt.books import Book, books_of
-from eyestream.core.mechanisms.klt.codebook import Codes
-from eyestream.core.mechanisms.klt.motion import Motion
-from eyestream.core.mechanisms.klt.quantisers import quantiser
+from eyestream.core.mechanisms.klt.codebook import Codes, quantiser
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.portable import eliminated, principal, product, solved, total, transposed
 
-__all__ = ["STEPS", "Schedule", "Step"]
+__all__ = ["STEPS", "Motion", "Schedule", "Step"]
 
 Array = NDArray[np.float64]
 
 STEPS = 64
 """Chunks of a session after which the schedule stands still."""
+
+
+class Motion:
+    """How the components behind the scores, stacked to D = J d numbers x, move from one chunk to the next.
+
+    x_j(t+1) = p_j x_j(t) + w_j(t): each component by itself, its scores alike; or, where the calibration has a matrix
+    for each component, x_j(t+1) = A_j x_j(t) + w_j(t): the end of a chunk tells more of the next one than its start
+    does. The covariance of w is what keeps that of x_j as it is.
+
+    Attributes
+    ----------
+    stationary : (D, D) covariance of x before anything is known.
+    drive : (D, D) covariance of w.
+    stays : (D,) which numbers do not change within a person.
+    """
+
+    def __init__(self, tables: JointTables) -> None:
+        self._components, self._scores = tables.covariances.shape[:2]
+        self.stays = np.repeat(tables.poles == 1.0, self._scores)
+        self.stationary = _blocks(tables.covariances)
+        self._poles = np.repeat(tables.poles, self._scores)
+        self._moves = tables.moves
+        self._matrix = None if tables.moves is None else _blocks(tables.moves)
+        self.drive = self.stationary - self._carried(self.stationary)
+
+    def forward(self, states: Array) -> Array:
+        """(..., D) what is expected of x a chunk later."""
+        return states * self._poles if self._matrix is None else states @ self._matrix.T
+
+    def spread(self, covariance: Array) -> Array:
+        """(..., D, D) of what is unknown of x a chunk later; the same bits on every processor."""
+        later: Array = self._carried(covariance) + self.drive
+        return later
+
+    def onward(self, covariance: Array) -> Array:
+        """(..., D, D) covariance of x a chunk later with x now, from that of x now; the same bits everywhere."""
+        if self._moves is None:
+            return covariance * self._poles[:, None]
+        parts = covariance.reshape(*covariance.shape[:-2], self._components, self._scores, -1)
+        return product(self._moves, parts).reshape(covariance.shape)
+
+    def _carried(self, covariance: Array) -> Array:
+        return self.onward(transposed(self.onward(covariance)))
+
+
+def _blocks(each: Array) -> Array:
+    """(J d, J d) with the matrices (J, d, d) along the diagonal."""
+    count, size = each.shape[:2]
+    whole = np.zeros((count * size, count * size))
+    for j, one in enumerate(each):
+        whole[j * size : (j + 1) * size, j * size : (j + 1) * size] = one
+    return whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from eyestream.core.additive.signals import CHUNKS
 from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms.klt import KLT
 from eyestream.core.mechanisms.klt.core import JointCore
-from eyestream.core.mechanisms.klt.mechanism import KLT
 from eyestream.core.noise import Noise
 from eyestream_lab.audit.estimate import safe_bound
 from eyestream_lab.audit.trials import FAR, SHARP, AuditPart, Case, Cells
