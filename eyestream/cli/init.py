@@ -9,7 +9,8 @@ from typing import Any
 from eyestream.core.mechanisms.registry import DEFAULT, beginnings
 from eyestream.core.purposes import PURPOSES, choose, words
 from eyestream.errors import ConfigError, LedgerError, meant
-from eyestream.ops.new_configuration import ChosenTables, at_broker, of_mechanism
+from eyestream.ops.asked_sets import FEATURE_SETS, recognised_by
+from eyestream.ops.new_configuration import ChosenTables, at_broker, of_features, of_mechanism
 from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.ledger.reading import create_ledger
@@ -47,6 +48,13 @@ def add_parser(subparsers: Any) -> None:
         "each session; docs/attacks.md). cfpa and dcfpa come with their post-processing on, which costs no privacy, "
         "and with the class of processes that a whole session is judged by",
     )
+    chosen.add_argument(
+        "--features",
+        metavar="NAME[,NAME...]",
+        help="the one to three features that the application needs: a chunk's whole epsilon is spent on them, and no "
+        f"other is released. Or a set of them: {', '.join(FEATURE_SETS)} (docs/mechanisms.md). Blink habits and pupils "
+        "are a trait: people may be recognised by how these change",
+    )
     parser.add_argument(
         "--broker",
         metavar="URL",
@@ -66,6 +74,9 @@ def main(options: argparse.Namespace) -> None:
     """
     _check_new(options.directory)
     fresh = at_broker(options.broker)
+    if options.features is not None:
+        initialise(options.directory, of_features(options.features, fresh))
+        return
     if options.mechanism is None:
         print(_purposes(), end="\n\n")
         options.purpose = options.purpose or _asked()
@@ -151,11 +162,13 @@ def initialise(directory: Path, text: str) -> None:
 
 
 def _say_purpose(stream: StreamPlan) -> None:
-    """How long it lasts, what it is for, what error to expect and what is withheld of it, where something is known."""
+    """How long it lasts, what it is for, which features and error to expect, what is withheld; where it is known."""
     print(f"lasts          {stream.lasting}")
     beginning = beginnings().get(stream.mechanism.name)
     if beginning is not None and beginning.expected:
         print(f"expect         {beginning.expected}")
+    if (features := stream.settings.privacy.features) is not None:
+        print(f"features       {', '.join(features)}, and no other; {recognised_by(features)}")
     purpose = stream.settings.privacy.purpose
     if purpose is not None:
         print(f"purpose        {words(purpose)}")

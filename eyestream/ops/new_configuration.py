@@ -5,19 +5,22 @@ import re
 import tomllib
 from dataclasses import dataclass
 
-from eyestream.core.mechanisms.registry import DEFAULT, beginnings
+from eyestream.core.mechanisms.registry import DEFAULT, beginnings, build
 from eyestream.core.purposes import PURPOSES, Choice, Wish
 from eyestream.errors import ConfigError
+from eyestream.ops.asked_sets import asked_features
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.package_data import fresh_configuration, without_baseline
 from eyestream.streams import StreamSpec
 
-__all__ = ["ChosenTables", "at_broker", "of_mechanism", "reach_of_features"]
+__all__ = ["ChosenTables", "at_broker", "of_features", "of_mechanism", "reach_of_features"]
 
 _REACH_S = 31.5
 """Seconds of gaze that a row of the 52 features depends on: its window of 30 s, and 1.47 s, the memory of the corpus'
 front end (smi-glasses). For another tracker `eyestream check` and `guarantee` know it."""
+
+_ASKED = "everyday-asked-64"
 
 _NO_CLASS = "# without `correlation`: a class of processes says nothing of a session's baseline\n"
 
@@ -138,4 +141,18 @@ def of_mechanism(mechanism: str, fresh: str) -> str:
         text = text.replace(f"# {option} = false", f"{option} = true", 1)
     if chosen.session_bound:
         text = without_baseline(text).replace("# correlation = ", "correlation = ", 1)
+    return text
+
+
+def of_features(features: str, fresh: str) -> str:
+    """The configuration `fresh` that releases the features NAME[,NAME...] and no other; raises ConfigError.
+
+    Epsilon, ceilings and baseline are those of the default: its chunks are as long.
+    """
+    calibration, epsilon = calibrations.load(_ASKED), tomllib.loads(fresh)["stream"][0]["privacy"]["epsilon"]
+    names = asked_features(features, calibration.names)
+    build(calibration, epsilon, features=names)
+    text = fresh.replace(f'"{beginnings()[DEFAULT].calibration}"', f'"{_ASKED}"', 1)
+    text, count = re.subn(r"(?m)^# features = \[.*?\]", f"features = {json.dumps(names)}", text, count=1)
+    assert count == 1
     return text

@@ -22,6 +22,7 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.entry import referred
+from eyestream.ops.asked_sets import FEATURE_SETS
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
@@ -45,11 +46,7 @@ SETS = {
     "fixations": ["mean_fixation_duration"],
     "amplitude": ["mean_saccade_amplitude"],
     "pupil": ["mean_mean_diameter"],
-    "fatigue": ["blink_rate", "mean_blink_duration"],
-    "load": ["mean_mean_diameter", "mean_fixation_duration"],
-    "attention": ["rate_fixations", "mean_var_x"],
-    "comfort": ["blink_rate", "rate_saccades"],
-    "reading": ["rate_saccades", "mean_saccade_amplitude", "ratio_positive_saccades"],
+    **{name: list(features) for name, features in FEATURE_SETS.items()},
 }
 
 

@@ -21,6 +21,7 @@ from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 from eyestream.gaze.profile import Profile
+from eyestream.ops.asked_sets import asked_features
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.extraction import refuse_nothing, stem
@@ -66,6 +67,12 @@ def add_parser(subparsers: Any) -> None:
         "whose sessions the recordings are; without it all are of one person, in the order given",
     )
     add_own_options(parser)
+    parser.add_argument(
+        "--features",
+        metavar="NAME[,NAME...]",
+        help="with a calibration such as everyday-asked-64: the one to three features, or the named set of them, that "
+        "are released (docs/mechanisms.md)",
+    )
     parser.add_argument("--epsilon", type=positive, metavar="E", help="of a chunk, all features together")
     privatize_corpus.add_options(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="made if it does not exist")
@@ -174,8 +181,12 @@ def _loaded(options: argparse.Namespace, calibration: Calibration, profile: Prof
 def _check_options(options: argparse.Namespace) -> None:
     """Raise ConfigError for options that do not go together."""
     privatize_corpus.check_no_corpus(options)
-    if options.whole and (options.shrink or options.clip or options.smooth or options.option):
-        raise ConfigError("--whole releases plainly: --shrink, --clip, --smooth and --option are not for it")
+    if options.whole and (
+        options.shrink or options.clip or options.smooth or options.option or options.features is not None
+    ):
+        raise ConfigError(
+            "--whole releases plainly: --shrink, --clip, --smooth, --option and --features are not for it"
+        )
     check_schedule(options)
     if (options.ledger is None) != (options.device is None):
         raise ConfigError("--ledger and --device go together")
@@ -234,14 +245,19 @@ def _under_class(released: Released, correlated: Correlated | None) -> Released:
     return replace(released, guarantee=replace(released.guarantee, correlated=correlated))
 
 
-def _given(options: argparse.Namespace) -> dict[str, Any]:
+def _given(options: argparse.Namespace, calibration: Calibration) -> dict[str, Any]:
     """Options of the mechanism."""
-    return own_options(options) | {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
+    own = own_options(options) | {key: True for key in ("shrink", "clip", "smooth") if getattr(options, key)}
+    if options.features is None:
+        return own
+    if "features" in own:
+        raise ConfigError("--features and --option features=... say the same: expected one of them")
+    return own | {"features": asked_features(options.features, calibration.names)}
 
 
 def _builder(options: argparse.Namespace, calibration: Calibration) -> Callable[[float], Mechanism]:
     """The mechanism of an epsilon."""
-    return functools.partial(build, calibration, **_given(options))
+    return functools.partial(build, calibration, **_given(options, calibration))
 
 
 def _release_with_workers(
@@ -260,7 +276,7 @@ def _release_with_workers(
             BatchSettings(
                 calibration,
                 mechanism.epsilon,
-                _given(options),
+                _given(options, calibration),
                 place=options.mechanism,
                 every=options.every,
                 first_row=first,

@@ -33,6 +33,7 @@ _OF_RECORDINGS = {
     "lifetime_mode": None,
     "epsilon_prime": None,
     "sessions": None,
+    "features": None,
 }
 """Options that are not for a corpus, and what they are when nobody gives them."""
 _NAMED = ("k", "gamma", "delta", "epsilon", "as_published", "every", "shrink", "smooth", "clip")

@@ -206,7 +206,7 @@ def test_recordings_and_targets_that_do_not_fit_are_one_line(
     assert "would be overwritten by its own release" in refused(["privatize", source, *itself], capsys)
     assert Path(source).read_bytes() == before
     whole = ["privatize", source, *rest, "--whole", "--shrink"]
-    assert "--shrink, --clip, --smooth and --option are not for it" in refused(whole, capsys)
+    assert "--shrink, --clip, --smooth, --option and --features are not for it" in refused(whole, capsys)
 
 
 @pytest.mark.parametrize(

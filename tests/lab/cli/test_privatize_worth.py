@@ -154,3 +154,12 @@ def test_asked_features_alone_decide_whether_a_recording_is_worth_its_epsilon(
     code, said, booked = privatized(tmp_path, capsys, {"lacking": lacking}, *asked, "--jobs", "1")
     assert (code, booked) == (2, 3)
     assert "lacking.npz: 63 of the 128 rows of its baseline have values" in said
+
+
+def test_asked_features_are_all_that_a_released_recording_has(
+    person: Array, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--calibration", "everyday-asked-64", "--features", "fatigue"]
+    code, said, booked = privatized(tmp_path, capsys, {"a": person}, *asked)
+    assert (code, booked) == (0, 3), said
+    assert recordings.load(tmp_path / "out" / "a.npz").names == ("blink_rate", "mean_blink_duration")

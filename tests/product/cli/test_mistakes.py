@@ -11,6 +11,14 @@ ARGUMENTS = """
 init {file}
 init {file}/x
 init /proc/x
+init {new} --features blink_rat
+init {new} --features blink_rate --purpose trends
+init {new} --features blink_rate --mechanism klt
+privatize {rows} --calibration everyday-asked-64 --epsilon 1 --features fatige --out {new}
+privatize {rows} --calibration everyday-asked-64 --epsilon 1 --features load --option features=[] --out {new}
+privatize {rows} --calibration everyday-asked-64 --epsilon 1 --features load --whole --out {new}
+privatize {rows} --calibration everyday-klt-64 --epsilon 1 --features load --out {new}
+privatize {folder} --mechanism k-same-select --features load --out {new}
 simulate --people 1 --seconds 10 --seed 1 --out {file}
 simulate --people 1 --seconds 10 --seed 1 --out /proc/x
 simulate --people 0 --seconds 10 --seed 1 --out {new}

@@ -91,7 +91,14 @@ def test_every_commented_key_is_known(tmp_path: Path) -> None:
     assert settings.raw is not None
     assert settings.private.key_file == tmp_path / "sidecar.key"
     assert (settings.source[0].kind, settings.source[0].device) == ("neon", settings.device[0].id)
-    given = {"k": 1, "shrink": False, "clip": False, "smooth": False, "focus": ["blink_rate"]}
+    given = {
+        "k": 1,
+        "shrink": False,
+        "clip": False,
+        "smooth": False,
+        "focus": ["blink_rate"],
+        "features": ["blink_rate"],
+    }
     assert settings.stream[0].privacy.given == given
 
 
