@@ -20,6 +20,7 @@ from eyestream.claims.guarantee import guarantee_of_recording
 from eyestream.core.additive.core import AdditiveCore, AdditiveStep
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
+from eyestream.core.mechanisms.asked.mechanism import _Core as AskedCore
 from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.mechanisms.klt.schedule import Step
 from eyestream.rim.files import calibrations
@@ -34,7 +35,13 @@ ALL = "ALL"
 FEW = "FEW"
 
 _TURNS = 9
-_FEW = ("everyday-klt-anchored-64 4", "everyday-klt-one-32 9.6", "everyday-cfpa-32 4.8", "everyday-lpa-32 4.8 smooth")
+_FEW = (
+    "everyday-klt-anchored-64 4",
+    "everyday-klt-one-32 9.6",
+    "everyday-cfpa-32 4.8",
+    "everyday-lpa-32 4.8 smooth",
+    "everyday-asked-64 4.8 features",
+)
 
 
 def configurations(which: str) -> dict[str, tuple[str, float, dict[str, Any]]]:
@@ -84,6 +91,8 @@ def _of(mechanism: Mechanism) -> dict[str, str]:
         law, lattice = core.private.law, core.private.lattice
         found["law"] = _digest(law.digits.thresholds, law.rates, law.sd, np.array([law.limit, lattice.largest]))
         found["code"] = _digest(core.private.steps, lattice.l1_diameter, list(mechanism.k), core.output.gain)
+    elif isinstance(core, AskedCore):
+        found["law"] = _digest([core.law._threshold, core.law._masks.tolist()])
     return found | {"words": _digest(_words(mechanism))}
 
 
@@ -101,7 +110,7 @@ def _claim(mechanism: Mechanism) -> dict[str, Any]:
 
 def _words(mechanism: Mechanism) -> list[Any]:
     """What is drawn and what is kept of a session of fixed chunks under a fixed tape."""
-    calibration, noted = mechanism.calibration, list[Any]()
+    calibration, noted, states = mechanism.calibration, list[Any](), list[Any]()
     value, noisy = Step.value, AdditiveStep.noisy
 
     def word(self: Step, word: Any) -> Any:
@@ -123,6 +132,9 @@ def _words(mechanism: Mechanism) -> list[Any]:
             released = session.release(chunks[turn % len(chunks)])
             if not mechanism.domain.keeps:
                 noted.append(_digest(released))
+                states.append(session.state)
+    looked_back = mechanism.hindsight(states) if states else None
+    noted += [_digest(chunk) for chunk in looked_back or ()]
     assert noted
     return noted
 
