@@ -62,7 +62,7 @@ SEAMS: dict[str, Seam] = {
     "SecureNoise.draw": Seam("eyestream.core.noise:SecureNoise", "draw", "self, law"),
     "LaplaceLaw.sample": Seam("eyestream.core.noise.laws:LaplaceLaw", "sample", "self, bits"),
     "LaplaceLaw.clamp": Seam("eyestream.core.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
-    "digit thresholds": Seam("eyestream.core.noise.bits", "digit_thresholds", "odds"),
+    "digit thresholds": Seam("eyestream.core.noise.digits", "digit_thresholds", "odds"),
     "thresholds verified": Seam("eyestream.core.noise.laws", "digits_within", "rate, digits, deviation"),
     "ResponseLaw.sample": Seam("eyestream.core.noise.response:ResponseLaw", "sample", "self, bits"),
     "response numerator": Seam("eyestream.core.noise.response", "_replace_numerator", "epsilon, bits"),

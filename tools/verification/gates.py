@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SERVICE, ALL = "the running default service", "all three distributions"
 
-MOST_MODULES = {SERVICE: 118}
+MOST_MODULES = {SERVICE: 117}
 MOST_LINES = {
-    SERVICE: 20_000,
+    SERVICE: 19_750,
     "eyestream": 37_400,
     "eyestream/core": 11_000,
     "lab/eyestream_lab": 28_150,

@@ -2,42 +2,36 @@
 
 **Discrete Laplace.** For a rate alpha > 0 the law on the integers P(z) ~ exp(-alpha |z + 1/2|) has a log-probability
 that changes by at most alpha |d| when z moves by d. It is one geometric variable G and a fair sign: z = G or -(G + 1).
-Its binary digits are independent: `eyestream.core.noise.bits` draws them.
+Its binary digits are independent: `eyestream.core.noise.digits` draws them.
 
 **Deviation.** A sampled integer's probability is a product over digits of p' or 1 - p', so its log deviates from the
 law's by at most D = sum_i max(|log p'_i/p_i|, |log (1-p'_i)/(1-p_i)|). Two neighbours can use it in opposite
 directions: 2 D a coordinate, accounted *multiplicatively*, in epsilon. (A total-variation argument would put delta = (1
 + e^epsilon) tau in its place, vacuous for a chunk at epsilon 48.)
 
-When a law is made, each threshold is verified against the rate in exact arithmetic (`eyestream.core.noise.bits`),
+When a law is made, each threshold is verified against the rate in exact arithmetic (`eyestream.core.noise.digits`),
 and so is the margin of the support. All figures of a law come from operations that every machine rounds alike.
 
 **Support.** The noisy integer a + z is clamped to a public interval [-u, u]. With |a| <= A for every input, the digits
 reach T = 2^t >= 2 A + 64 / alpha and u = T - A - ceil(32 / alpha) >= A + 32 / alpha - 1: every value of the interval is
 reachable from every input, inside it the law is the ideal one, and at its ends the tail that is missing beyond the
 reach changes a probability by a factor of at most 1 + 2 e^-32.
-
-A mechanism asks its noise object for a draw of its law. There is one in production, `SecureNoise`. Tests hand in
-others, in code; what a mechanism releases with one of those says that it has no guarantee.
 """
 
 import copy
 import math
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise.bits import Bits, Buffers, Digits, SystemBits, digits_within
+from eyestream.core.noise.bits import Bits
+from eyestream.core.noise.digits import Buffers, Digits, digits_within
 
 __all__ = [
     "COORDINATE_DEVIATION",
     "DIGIT_DEVIATION",
     "LaplaceLaw",
-    "Law",
-    "Noise",
-    "SecureNoise",
     "digits_for",
     "ideal_rate",
 ]
@@ -160,47 +154,3 @@ class LaplaceLaw:
         np.maximum(noisy, self._lowest, out=noisy)
         np.minimum(noisy, self._highest, out=noisy)
         return noisy
-
-
-class Law(Protocol):
-    """What a noise source needs of a law."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of one draw."""
-        ...
-
-    def sample(self, bits: Bits) -> NDArray[np.int64]:
-        """One draw."""
-        ...
-
-
-class Noise(Protocol):
-    """A source of noise for mechanisms."""
-
-    @property
-    def certified(self) -> bool:
-        """Whether what is drawn here carries the guarantee of the law."""
-        ...
-
-    def draw(self, law: Law) -> NDArray[np.int64]:
-        """One draw of `law`, of its shape; no draw is ever handed out twice."""
-        ...
-
-
-class SecureNoise:
-    """Noise from entropy that the operating system gives when it is drawn; `eyestream.core.noise.laws` has the law.
-
-    A mechanism draws when the chunk lies before it, after the chunk's budget has been reserved. Nothing is drawn ahead
-    and kept: whatever is in memory when a process is copied, two copies never add the same noise to two chunks
-    (`NOISE.md` has the argument).
-    """
-
-    certified = True
-
-    def __init__(self) -> None:
-        self._bits = SystemBits()
-
-    def draw(self, law: Law) -> NDArray[np.int64]:
-        """One draw of `law`, of its shape; handed out once."""
-        return law.sample(self._bits)

@@ -7,8 +7,8 @@ privacy rests on is a draw of an exact law of integers: a `Draws` is a `Noise` f
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.noise import Law
 from eyestream.core.noise.bits import Bits, SystemBits
-from eyestream.core.noise.laws import Law
 
 __all__ = ["Draws"]
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from eyestream.claims.guarantee import guarantee_of_recording
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.noise.bits import Buffers
+from eyestream.core.noise.digits import Buffers
 
 __all__ = [
     "check_any_input",

@@ -21,9 +21,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise import SecureNoise
+from eyestream.core.noise import Law, SecureNoise
 from eyestream.core.noise.bits import Bits
-from eyestream.core.noise.laws import LaplaceLaw, Law
+from eyestream.core.noise.laws import LaplaceLaw
 
 __all__ = ["FixedNoise", "ScaledNoise", "SeededNoise", "WatchedNoise", "WordNoise", "ZeroNoise"]
 

@@ -18,7 +18,7 @@ from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.asked import Asked
 from eyestream.core.mechanisms.asked.chain import GRID
 from eyestream.core.mechanisms.asked.mechanism import _Core
-from eyestream.core.noise.laws import Law
+from eyestream.core.noise import Law
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.portable import decay
 from eyestream.errors import CalibrationError, ConfigError

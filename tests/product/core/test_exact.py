@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from eyestream.core.additive import core as per_feature
 from eyestream.core.mechanisms import CFPA, LPA, build
-from eyestream.core.noise import bits as digits_module
+from eyestream.core.noise import digits as digits_module
 from eyestream.core.noise import laws
-from eyestream.core.noise.bits import digits_within
+from eyestream.core.noise.digits import digits_within
 from eyestream.core.noise.laws import COORDINATE_DEVIATION, DIGIT_DEVIATION, LaplaceLaw, ideal_rate
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import KLT, build
 from eyestream.core.mechanisms.klt.core import JointStep
-from eyestream.core.noise.laws import Law
+from eyestream.core.noise import Law
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations

@@ -17,8 +17,8 @@ from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.frame import Page
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build, fourier, lpa
-from eyestream.core.noise import SecureNoise
-from eyestream.core.noise.laws import LaplaceLaw, Law
+from eyestream.core.noise import Law, SecureNoise
+from eyestream.core.noise.laws import LaplaceLaw
 from eyestream.core.spectrum import difference, integrate
 from eyestream.core.whole import chunk_count, release_rows
 from eyestream.errors import CalibrationError, ConfigError

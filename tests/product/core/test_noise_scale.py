@@ -17,7 +17,7 @@ from eyestream.core.additive.ball import L2Lattice
 from eyestream.core.calibration import PerFeatureTables
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, fourier
-from eyestream.core.noise.laws import Law
+from eyestream.core.noise import Law
 from eyestream.core.spectrum import difference
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 from tests.product.core.small_corpus import calibrated, repeated

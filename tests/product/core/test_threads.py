@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from eyestream.core.frame import Workspaces
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
-from eyestream.core.noise import SecureNoise
-from eyestream.core.noise.laws import Law
+from eyestream.core.noise import Law, SecureNoise
 from eyestream.rim.files import calibrations
 from eyestream_lab.testing.noise import ZeroNoise
 from tests.product.core.small_corpus import calibrated, corpus

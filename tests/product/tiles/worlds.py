@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise.laws import Law
+from eyestream.core.noise import Law
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.tiles import Field, TileCalibration
 from eyestream.gaze.samples import Samples

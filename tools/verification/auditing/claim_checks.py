@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from eyestream.claims.guarantee import guarantee_of
 from eyestream.core.charge import Ceilings
 from eyestream.core.mechanisms import build
-from eyestream.core.noise import SecureNoise
-from eyestream.core.noise.laws import LaplaceLaw, Law
+from eyestream.core.noise import Law, SecureNoise
+from eyestream.core.noise.laws import LaplaceLaw
 from eyestream.core.scopes import Deployment
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 import eyestream
 from eyestream.core.mechanisms import build
-from eyestream.core.noise import SecureNoise
-from eyestream.core.noise import bits as words_module
+from eyestream.core.noise import Law, SecureNoise
+from eyestream.core.noise import digits as words_module
 from eyestream.core.noise.bits import SystemBits
-from eyestream.core.noise.laws import DIGIT_DEVIATION, LaplaceLaw, Law
+from eyestream.core.noise.laws import DIGIT_DEVIATION, LaplaceLaw
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.rim.config import Settings
 from eyestream_lab.audit.estimate import lower_epsilon

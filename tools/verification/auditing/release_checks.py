@@ -19,7 +19,8 @@ import eyestream
 from eyestream.core.calibration import JointTables
 from eyestream.core.mechanism import Mechanism, Session
 from eyestream.core.mechanisms import build
-from eyestream.core.noise.laws import LaplaceLaw, Law
+from eyestream.core.noise import Law
+from eyestream.core.noise.laws import LaplaceLaw
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.spectrum import integrate
 from eyestream.rim.files import calibrations
