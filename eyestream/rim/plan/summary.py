@@ -66,7 +66,8 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     table = load_table()
     found = measured_figures(mechanism, spec.rate_hz, stream.settings.privacy.calibration)
     if found is None:
-        lines.append(("signal", "not measured for this calibration at this epsilon: `eyestream study` measures it"))
+        how = ": `eyestream study` measures it" if mechanism.domain.keeps else ""
+        lines.append(("signal", f"not measured for this calibration at this epsilon{how}"))
     else:
         expected, above = found
         lines += [

@@ -247,6 +247,7 @@ def test_asked_features_are_what_meta_has(tmp_path: Path) -> None:
     assert claim["baseline_chunks"] == 2
     assert stream.guarantee.text().count("No other feature is released") == 1
     assert dict(summary(stream))["levels"].startswith("none")
+    assert "study" not in dict(summary(stream))["signal"]
 
 
 @pytest.mark.parametrize(
