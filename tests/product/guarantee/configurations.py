@@ -179,7 +179,7 @@ def _with_ledger(settings: Settings, ledger: Path) -> Settings:
 def _check_line(line: str, path: Path) -> None:
     assert line.startswith(f"{path}: "), line
     rest = line.removeprefix(f"{path}: ")
-    assert re.match(r"\[|not TOML|the file|not a text|.*: unknown key", rest), line
+    assert re.match(r"\[|not TOML|the file|has the tables|not a text|.*: unknown key", rest), line
 
 
 def _check_made(made: Assembly, settings: Settings) -> None:
