@@ -155,7 +155,8 @@ def write_config(folder: Path, port: int, devices: Sequence[str], ledger: Path |
     ledger = "{ledger or "ledger"}"
     [private]
     url = "mqtt://127.0.0.1:{port}"
-    [stream]
+    [[stream]]
+    name = "features"
     schema = 1
     rate_hz = 2.0
     window_s = 30.0
@@ -163,7 +164,7 @@ def write_config(folder: Path, port: int, devices: Sequence[str], ledger: Path |
     idle_s = 600.0
     release = "on_row"
     names = {msgspec.json.encode(list(names)).decode()}
-    [privacy]
+    [stream.privacy]
     calibration = "{CALIBRATION}"
     epsilon = 4.8
     k = 8

@@ -16,7 +16,15 @@ project = "eyestream"
 version = release = VERSION
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "*.md", "eyestream/**.md", "benchmarks/*.md", "examples/**.md"]
+include_patterns = [
+    "docs/**.md",
+    "*.md",
+    "eyestream/**.md",
+    "lab/**.md",
+    "fleet/**.md",
+    "benchmarks/*.md",
+    "examples/**.md",
+]
 exclude_patterns = [".*", "tests"]
 suppress_warnings = ["toc.not_included"]  # decisions and pages of rooms are linked from pages that are in the tree
 html_theme = "furo"

@@ -65,9 +65,9 @@ RUN = sorted(page for page in pages() if not page.startswith("docs/tutorial-")) 
 
 EYESTREAM = """
 import importlib, re, sys
-from eyestream.cli.main import main
+from eyestream.cli.main import commands, main
 if re.search({parsed!r}, " ".join(sys.argv[1:])):
-    importlib.import_module("eyestream.cli." + sys.argv[1]).main = lambda options: None
+    importlib.import_module(commands()[sys.argv[1]][0]).main = lambda options: None
 main()
 """
 PYTHON = """
@@ -118,7 +118,10 @@ def script(page: str, name: str, folder: Path) -> str:
                 text = re.sub(word, here, text)
             typed.append(text)
         elif block.language == "toml":
-            file.write_text(completed(text))
+            file.write_text(text if "[project" in text else completed(text))
+            if "[project" in text:  # of a package of one's own
+                typed.append(f'python -c \'import tomllib; tomllib.load(open("{file.name}", "rb"))\'')
+                continue
             typed.append(f"eyestream guarantee --config {file.name}")
         else:
             assert block.language == "python", f"{name}:{block.line}: nothing runs a block of {block.language!r}"

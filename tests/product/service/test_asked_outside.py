@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.asked.mechanism import _Core
-from eyestream.core.noise.laws import Law
+from eyestream.core.noise import Law
 from eyestream.rim.config import PrivacySettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.plan import resolved
