@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eyestream.core.noise.bits import load_cipher
 from tests.rigs.seams import original
 from tools.verification.auditing.planting import Patch, fault
 
@@ -140,9 +141,11 @@ def _() -> list[Patch]:
 
 @fault("a copy of the process goes on with the words of the original", "entropy")
 def _() -> list[Patch]:
+    stream = load_cipher()  # before there is a copy
+
     def words(self: Any, count: int, out: Any = None) -> Any:
         """As in 0.1.0: one stream, that only the hook of Python's fork renews."""
-        return np.frombuffer(self._free[0].update(bytes(4 * count)), np.uint32)
+        return np.frombuffer(stream.update(bytes(4 * count)), np.uint32)
 
     return [("SystemBits.words", words)]
 
