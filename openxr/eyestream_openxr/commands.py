@@ -1,0 +1,8 @@
+"""The command that this distribution adds to `eyestream`."""
+
+__all__ = ["COMMANDS"]
+
+COMMANDS = {
+    "openxr": ("eyestream_openxr.command", "gaze of programs that use OpenXR: install the layer, show released gaze"),
+}
+"""Module and help text of each command, by its name."""
