@@ -1,4 +1,4 @@
-// Reads every golden payload, and prints what it reads: mcs *.cs -out:check.exe && mono check.exe ../../tests/golden
+// Reads every golden payload, and prints what it reads. docs/protocol.md has the command that builds it.
 
 using System;
 using System.Collections.Generic;
