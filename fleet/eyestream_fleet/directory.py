@@ -21,10 +21,12 @@ from eyestream_fleet.frames import Contents
 from eyestream_fleet.outbox import DurableOutbox, create_outbox
 from eyestream_fleet.resuming import Seal
 from eyestream_fleet.shard import Shard
+from eyestream_fleet.table import LEDGER
 
 __all__ = ["LEDGER", "LIVES", "OUTBOX", "create_shard", "held_outbox", "opened_shard"]
 
-LEDGER, OUTBOX, LIVES = "ledger", "outbox", "lives"
+OUTBOX, LIVES = "outbox", f"{LEDGER}.lives"
+"""The tokens lie where those of a sidecar's ledger do, so `eyestream budget` changes no ledger of a shard by itself."""
 
 
 def create_shard(folder: Path, partition: int, partitions: int, *, created: int) -> str:

@@ -95,7 +95,7 @@ class Contents(msgspec.Struct, forbid_unknown_fields=True, rename={"waiting": "p
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What some messages of the log have brought about, and the ids of chunks that were acknowledged meanwhile."""
+    """Effects of some messages of the log, and the ids of chunks that were acknowledged meanwhile."""
 
     epoch: str
     offset: int
@@ -124,7 +124,7 @@ def pack(body: msgspec.Struct, before: bytes = _FIRST) -> tuple[bytes, bytes]:
 
 
 def unpack(data: bytes) -> tuple[Contents, bytes, int]:
-    """What the frames add up to, the checksum of the last one, and how many bytes at the end belong to none.
+    """The sum of the frames, the checksum of the last one, and how many bytes at the end belong to none.
 
     Raises
     ------

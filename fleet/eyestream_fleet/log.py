@@ -1,4 +1,4 @@
-"""What a shard asks of a log that is played again after a crash: a port, and the values that cross it.
+"""The log that a shard needs, played again after a crash: a port, and the values that cross it.
 
 Nothing that privacy needs lives in the log. It may lose, repeat, reorder or invent messages: each chunk is released
 once all the same, and charged. What it loses, or forgets too early, is missing in the chunks.
@@ -75,7 +75,7 @@ class Log(Protocol):
     """One partition to read from, and a place to publish to."""
 
     async def bounds(self) -> Bounds:
-        """What it has now. Raises LinkError."""
+        """Bounds of the log now. Raises LinkError."""
         ...
 
     async def seek(self, offset: int) -> None:

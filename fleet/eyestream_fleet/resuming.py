@@ -45,7 +45,7 @@ class Seal:
         return self._life + nonce + self._cipher(self._life).encrypt(nonce, state, name.encode())
 
     def open(self, sealed: bytes, name: str) -> bytes:
-        """What `close` was given; ValueError: the log has forgotten the key, or it is of another stream."""
+        """Open what `close` sealed; ValueError: the log has forgotten the key, or it is of another stream."""
         try:
             return self._cipher(sealed[:16]).decrypt(sealed[16:28], sealed[28:], name.encode())
         except InvalidTag:
@@ -93,7 +93,7 @@ def resumed(
 
 
 def reserved(ledger: Ledger, contents: Contents) -> dict[ChunkKey, Request]:
-    """What is reserved, has no bytes in the outbox, and may be computed."""
+    """Requests that are reserved, have no bytes in the outbox, and may be computed."""
     found: dict[ChunkKey, Request] = {}
     for key in ledger.keys:
         over = contents.given_up.get(str(key), (-1, -1))

@@ -16,7 +16,7 @@ class SecondPlace(Protocol):
     """Remembers by the name of a ledger. An object of this kind serves one process, and one call at a time."""
 
     async def read(self, ledger: str) -> Remembered | None:
-        """What was written last; None: nothing. Raises LinkError, LedgerError or ShardError."""
+        """Read what was written last; None: nothing. Raises LinkError, LedgerError or ShardError."""
         ...
 
     async def write(self, ledger: str, remembered: Remembered) -> None:
@@ -33,7 +33,7 @@ class SecondPlace(Protocol):
 
 
 async def recalled(place: SecondPlace, shard: str) -> Remembered:
-    """What the second place remembers of a shard. Raises LinkError, LedgerError; ShardError: nothing."""
+    """Read the second place's memory of a shard. Raises LinkError, LedgerError; ShardError: nothing."""
     remembered = await place.read(shard)
     if remembered is None:
         raise ShardError(
@@ -103,14 +103,14 @@ class RevisedPlace(ABC):
         """
 
     async def read(self, ledger: str) -> Remembered | None:
-        """As `SecondPlace`."""
+        """See `SecondPlace`."""
         self._tried.clear()
         held = await self._get(ledger)
         self._revision = 0 if held is None else held[0]
         return None if held is None else _unpacked(ledger, held[1])
 
     async def write(self, ledger: str, remembered: Remembered) -> None:
-        """As `SecondPlace`."""
+        """See `SecondPlace`."""
         if remembered not in self._tried:
             self._tried[remembered] = _packed(remembered)
         revision = await self._set(ledger, self._tried[remembered], self._revision)
@@ -136,7 +136,7 @@ def _packed(remembered: Remembered) -> bytes:
 
 
 def _unpacked(ledger: str, value: bytes) -> Remembered:
-    """Of this form, or of that before lives had tokens: two lengths, and a word."""
+    """The value in this form, or in that before lives had tokens: two lengths, and a word."""
     try:
         match value.split(b" "):
             case [b"life", life, has, steps, _]:

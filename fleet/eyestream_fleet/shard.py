@@ -13,35 +13,124 @@ reservation. One that the budget withheld is refused by the ledger, for ever.
 
 **Clocks.** Chunks close by the clock of the log, so that reading again closes them at the same times. The day of the
 budget is that of the host, and never goes back (`eyestream.rim.ledger.ledger`).
+
+How far a shard has read its log, and whether that is still the log that was read.
+
+A log may lose its newest messages, and give their offsets again to others: as NATS does where servers go on from what
+they still have. Its name and its end do not say so once it is as long again. So the newest message that was read is
+read again first. While it is in its place, taken at the same time, nothing before it was replaced. Else the log is read
+from its beginning: what was released of it stays refused, and what nobody has read is not missed.
 """
 
 import dataclasses
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 
+from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.release.stream import Outcome, StreamRelease
+from eyestream.core.release.stream import ChunkCounters, Condition, Outcome, StreamRelease
 from eyestream.core.reservation import Granted, Request, RowMark, Withheld
-from eyestream.errors import LedgerError, PayloadError, ShardError
+from eyestream.errors import ConfigError, LedgerError, LinkError, PayloadError, ShardError
+from eyestream.rim.ledger.book import no_collection
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.sidecar.moments import Timers
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import decode_raw
+from eyestream.wire.raw import decode_raw
 from eyestream_fleet.frames import Border, ReleasedChunk, Step
 from eyestream_fleet.log import Bounds, Entry, partition_of
 from eyestream_fleet.outbox import DurableOutbox
-from eyestream_fleet.position import Position
 from eyestream_fleet.resuming import ChunkKey, Seal, last_rows, reserved, resumed
 
-__all__ = ["Shard"]
+__all__ = ["Position", "Shard"]
 
 _LOG = logging.getLogger("eyestream.shard")
+
+_LOG = logging.getLogger("eyestream.shard")
+
+_NONE = (-1, 0.0)
+
+
+class Position:
+    """Where a shard is in its log.
+
+    Parameters
+    ----------
+    epoch, next, newest
+        As `Contents` has them: the life of the log, the first offset to read, and the newest message that was read.
+
+    Attributes
+    ----------
+    epoch, next, newest : as given, at any moment.
+    losses : how often the log was found without messages that it had, by name.
+    missing : offsets that were not read: the log forgot them before, or left them out.
+    """
+
+    def __init__(self, epoch: str, next: int, newest: tuple[int, float]) -> None:
+        self.epoch, self.next, self.newest = epoch, next, newest
+        self.losses, self.missing = {"made_again": 0, "cut_off": 0, "forgotten": 0}, 0
+        self._expects = self._replaced = False
+
+    def begin(self, bounds: Bounds) -> bool:
+        """Take what the log has; whether it is another one than before, whose offsets are of other messages."""
+        if self.epoch != bounds.epoch:
+            if self.epoch:
+                self._lose("made_again", "the log is a new one; what the old one held is lost")
+        elif self._replaced or max(self.next, self.newest[0] + 1) > bounds.end:
+            self._lose("cut_off", "the log was cut off: messages that it had are lost; it is read from its beginning")
+        else:
+            self._pass_over(bounds.first)
+            self._expects = self.newest[0] >= bounds.first
+            return False
+        self.epoch, self.next, self.newest = bounds.epoch, bounds.first, _NONE
+        self._expects = self._replaced = False
+        return True
+
+    @property
+    def start(self) -> int:
+        """From which offset on the log is to be read after `begin`."""
+        return min(self.next, self.newest[0]) if self._expects else self.next
+
+    def recognised(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The entries to take of `entries`, which follow one another from `start` on.
+
+        Raises
+        ------
+        LinkError
+            Another message is in the place of the newest one that was read. `begin` comes next.
+        """
+        newest, at = self.newest
+        if not self._expects or not entries or entries[-1].offset < newest:
+            return entries
+        if [entry.at for entry in entries if entry.offset == newest] != [at]:
+            self._replaced = True
+            raise LinkError("another message is in the place of the newest one that was read")
+        self._expects = False
+        return [entry for entry in entries if entry.offset >= self.next]
+
+    def take(self, entry: Entry) -> bool:
+        """Go past `entry`; whether it comes for the first time."""
+        if entry.offset < self.next:
+            return False
+        self._pass_over(entry.offset)
+        self.next, self.newest = entry.offset + 1, max(self.newest, (entry.offset, entry.at))
+        return True
+
+    def _pass_over(self, offset: int) -> None:
+        """Go to `offset` where it lies ahead."""
+        if self.next < offset:
+            self.missing += offset - self.next
+            self._lose("forgotten", f"the log has forgotten {offset - self.next} offsets that were not read")
+            self.next = offset
+
+    def _lose(self, kind: str, words: str) -> None:
+        self.losses[kind] += 1
+        _LOG.warning(words)
 
 
 class Shard:
@@ -50,8 +139,7 @@ class Shard:
     Parameters
     ----------
     streams
-        Settings of every stream of the fleet, and the mechanism that releases its chunks; those of other partitions are
-        left out.
+        As for `serve`.
     ledger, outbox
         Open, ours alone, and made together.
     today
@@ -70,13 +158,12 @@ class Shard:
     taken, rejected : messages whose rows went to their stream, and those refused, by reason.
     waiting : what an earlier life released and nobody acknowledged, to be published first.
     changes : how often the condition of a stream has become another one.
+    former : counters of streams that are not served any more: of their chunks, and of their rows.
 
     Raises
     ------
-    ShardError
-        A stream takes histories off.
-    LedgerError
-        The outbox cannot be written.
+    ShardError, LedgerError
+        As `serve`.
     """
 
     def __init__(
@@ -101,28 +188,9 @@ class Shard:
         with self._writing():
             outbox.begin(last_rows(ledger) if outbox.torn and not guarded else {})
         self._open = reserved(ledger, held)
-        unreleased = Counter[str]()
-        for (key, _, _), request in self._open.items():
-            unreleased[key.device] += request.charge.epsilon
         self._served, self._sealed = dict[StreamKey, StreamRelease](), set[StreamKey]()
-        for settings, mechanism in streams:
-            if mechanism.sessions:
-                raise ShardError(f"{settings.key}: a shard keeps no history of wearers, eyestream run does")
-            if partition_of(settings.id, held.partitions) == held.partition:
-                self._served[settings.key] = resumed(
-                    settings,
-                    mechanism,
-                    held.borders.get(str(settings.key)),
-                    ledger,
-                    unreleased=unreleased[settings.id],
-                    seal=seal,
-                    levels=levels,
-                )
-                if mechanism.baseline_chunks:
-                    self._sealed.add(settings.key)
+        self._levels = levels
         self._timers: Timers[StreamKey] = Timers()
-        for key, stream in self._served.items():
-            self._timers.set(key, stream.next_due())
         self._requests: list[Request] = []
         self._unwritten: list[ReleasedChunk] = []
         self._began: dict[ChunkKey, int] = {}
@@ -132,13 +200,87 @@ class Shard:
         self.position = Position(held.epoch, held.offset, held.newest)
         self._read_before = held.newest[0]
         self.taken, self.rejected, self.changes = 0, Counter[str](), 0
-        self._conditions = {key: stream.condition for key, stream in self._served.items()}
+        self._conditions: dict[StreamKey, Condition] = {}
+        self.former: list[tuple[ChunkCounters, RowCounters]] = []
         self.waiting = list(held.waiting)
+        self.serve(streams)
 
     @property
     def streams(self) -> dict[StreamKey, StreamRelease]:
-        """What is served here; to be read only."""
+        """Streams that are served here; to be read only. Another dictionary after each change."""
         return self._served
+
+    def serve(self, streams: Iterable[tuple[DeviceSettings, Mechanism]]) -> None:
+        """Serve these streams, and no others, from the next message on. Those that are served already go on.
+
+        A stream that ends leaves its open chunk behind: charged, and not released. One that comes back goes on where
+        its border is, and computes that chunk under the old reservation from the rows that come then, if any do.
+
+        Parameters
+        ----------
+        streams
+            Settings of every stream of the fleet, and the mechanism that releases its chunks. Those of other partitions
+            are left out, and so are devices that were moved to another ledger.
+
+        Raises
+        ------
+        ShardError
+            A stream takes histories off.
+        LedgerError
+            The outbox cannot be written.
+        """
+        wanted, held = dict[StreamKey, tuple[DeviceSettings, Mechanism]](), self._outbox.contents
+        for settings, mechanism in streams:
+            if mechanism.sessions:
+                raise ShardError(f"{settings.key}: a shard keeps no history of wearers, eyestream run does")
+            if partition_of(settings.id, held.partitions) == held.partition and not self._is_moved(settings.id):
+                wanted[settings.key] = settings, mechanism
+        with self._writing(), no_collection():
+            self._drop(self._served.keys() - wanted.keys())
+            unreleased = Counter[str]()
+            for (key, _, _), request in self._open.items():
+                unreleased[key.device] += request.charge.epsilon
+            served = dict[StreamKey, StreamRelease]()
+            for key, (settings, mechanism) in wanted.items():
+                served[key] = self._served.get(key) or resumed(
+                    settings,
+                    mechanism,
+                    held.borders.get(str(key)),
+                    self._ledger,
+                    unreleased=unreleased[settings.id],
+                    seal=self._seal,
+                    levels=self._levels,
+                )
+                if mechanism.baseline_chunks:
+                    self._sealed.add(key)
+                if key not in self._served:
+                    self._timers.set(key, served[key].next_due())
+                    self._conditions[key] = served[key].condition
+            self._served = served
+
+    def _is_moved(self, device: str) -> bool:
+        try:
+            self._ledger.refuse_moved(device, "device")
+        except ConfigError as error:
+            _LOG.error("%s; it is not served here", error)
+            return True
+        return False
+
+    def _drop(self, gone: Set[StreamKey]) -> None:
+        """Serve these streams no more."""
+        if gone & self._changed.keys():
+            self._touched = dict.fromkeys(gone & self._changed.keys())
+            self._write()  # nothing is released by it: what is due was settled by the call before
+        for key in gone:
+            self.former.append((self._served[key].counters, self._served[key].rows))
+            del self._conditions[key]
+        if gone:
+            # The log need not be read again for what they have begun, and their reservations stay open for their rows.
+            self._began = {chunk: at for chunk, at in self._began.items() if chunk[0] not in gone}
+            self._granted = {chunk for chunk in self._granted if chunk[0] not in gone}
+            self._open |= {
+                chunk: one for chunk, one in reserved(self._ledger, self._outbox.contents).items() if chunk[0] in gone
+            }
 
     @property
     def lengths(self) -> Lengths:
@@ -170,7 +312,8 @@ class Shard:
                 self._feed(entry)
             if now is not None:
                 for key in self._timers.due(now):
-                    self._note(key, self._served[key].tick(now))
+                    if key in self._served:
+                        self._note(key, self._served[key].tick(now))
             self._reserve()
             return self._write()
 

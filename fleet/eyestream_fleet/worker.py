@@ -7,10 +7,13 @@ While too much waits for that, nothing more is read: the log holds what comes.
 import asyncio
 import contextlib
 import logging
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from eyestream.core.chunking.settings import DeviceSettings
+from eyestream.core.mechanism import Mechanism
 from eyestream.errors import LinkError
 from eyestream.rim.ledger.second_place import Lengths
 from eyestream.rim.mqtt.transport import Backoff
@@ -36,6 +39,9 @@ _GOODBYE_S = 3.0
 PAUSE_S = 0.4
 """Between two attempts to reach the log, at most: many devices wait for one worker."""
 
+_APART_S = 5.0
+"""Clocks that are further apart are warned of: chunks close by the log's clock, and days begin by the host's."""
+
 _LOG = logging.getLogger("eyestream.shard")
 
 
@@ -56,8 +62,9 @@ class ShardWorker:
     shard : what it serves; to be read for metrics.
     published : chunks that the log acknowledged.
     stands : whether the log is read.
-    changed : is set when that has changed, or the condition of a stream.
+    changed : is set when that has changed, or the condition of a stream, or which streams are served.
     breaks : how often it stopped being read.
+    ahead_s : how far the log's clock was ahead of the host's, when a message came that had been waited for.
     """
 
     def __init__(self, shard: Shard, log: Log, life: Life | None = None) -> None:
@@ -69,7 +76,13 @@ class ShardWorker:
         self._last: tuple[float, float] | None = None
         self.published = self.breaks = 0
         self.stands, self.changed = False, asyncio.Event()
-        self._changes = shard.changes
+        self._changes, self._served = shard.changes, shard.streams
+        self._serving: list[tuple[DeviceSettings, Mechanism]] | None = None
+        self.ahead_s, self._waited = 0.0, False
+
+    def serve(self, streams: Iterable[tuple[DeviceSettings, Mechanism]]) -> None:
+        """Let the shard serve these streams, as `Shard.serve`, from what is read next on."""
+        self._serving = list(streams)
 
     @property
     def waiting(self) -> int:
@@ -118,15 +131,17 @@ class ShardWorker:
         self.changed.set()
 
     async def _take(self, entries: Sequence[Entry]) -> None:
+        self._compare_clocks(entries)
         acknowledged, self._acknowledged = self._acknowledged, []
-        work = asyncio.ensure_future(asyncio.to_thread(self._work, entries, self._now(entries), acknowledged))
+        serving, self._serving = self._serving, None
+        work = asyncio.ensure_future(asyncio.to_thread(self._work, entries, self._now(entries), acknowledged, serving))
         try:
             released, self._lengths = await asyncio.shield(work)
         except asyncio.CancelledError:
             await asyncio.gather(work, return_exceptions=True)  # the files must not be closed under it
             raise
-        if self.shard.changes != self._changes:
-            self._changes = self.shard.changes
+        if self.shard.changes != self._changes or self.shard.streams is not self._served:
+            self._changes, self._served = self.shard.changes, self.shard.streams
             self.changed.set()
         if released:
             self._waiting += released
@@ -134,11 +149,30 @@ class ShardWorker:
             self._wake.set()
 
     def _work(
-        self, entries: Sequence[Entry], now: float | None, acknowledged: list[ReleasedChunk]
+        self,
+        entries: Sequence[Entry],
+        now: float | None,
+        acknowledged: list[ReleasedChunk],
+        serving: list[tuple[DeviceSettings, Mechanism]] | None,
     ) -> tuple[list[ReleasedChunk], Lengths]:
         """In a thread: it waits for the disk."""
         self.shard.acknowledge(acknowledged)
+        if serving is not None:
+            self.shard.serve(serving)
         return self.shard.take(entries, now), self.shard.lengths
+
+    def _compare_clocks(self, entries: Sequence[Entry]) -> None:
+        """Warn where the clocks of the log and of this host are apart, by a message that was waited for."""
+        waited, self._waited = self._waited, not entries
+        if not waited or not entries:
+            return  # others were there before it, so nobody knows for how long it lay there
+        ahead_s = entries[0].at - time.time()
+        if abs(ahead_s) > _APART_S >= abs(self.ahead_s):
+            _LOG.warning(
+                "the log's clock is %.0f s %s this host's: chunks close by the one, and days begin by the other. Keep "
+                "both in step", abs(ahead_s), "ahead of" if ahead_s > 0 else "behind",
+            )  # fmt: skip
+        self.ahead_s = ahead_s
 
     def _now(self, entries: Sequence[Entry]) -> float | None:
         """The time by the log's clock, from its last message on; None: more messages may wait, or none ever came."""

@@ -13,8 +13,10 @@ import yaml
 
 from eyestream.rim.config import load
 from eyestream.rim.plan import load as planned
-from eyestream_fleet.metrics import worker_metrics, worker_pages
-from eyestream_fleet.position import Position
+from eyestream_fleet.command import worker_metrics, worker_pages
+from eyestream_fleet.shard import Position
+from eyestream_fleet.table import fleet_of
+from tests.rigs.container_files import check_compose, check_kubernetes
 from tests.rigs.nats import nats_program
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +30,50 @@ BOARD = json.loads((FLEET / "grafana-board.json").read_text())
 
 
 def fleet() -> Any:
-    assert SETTINGS.fleet is not None
-    return SETTINGS.fleet
+    return fleet_of(SETTINGS)
 
 
 def worker() -> Any:
-    shard = SimpleNamespace(streams={}, taken=0, rejected={}, position=Position("", 0, (-1, 0.0)))
-    return SimpleNamespace(shard=shard, published=0, breaks=0, stands=True, waiting=0)
+    shard = SimpleNamespace(streams={}, former=[], taken=0, rejected={}, position=Position("", 0, (-1, 0.0)))
+    return SimpleNamespace(shard=shard, published=0, breaks=0, stands=True, waiting=0, ahead_s=0.0)
+
+
+def test_compose_takes_its_file() -> None:
+    """By keys and types of the specification, as we wrote them down."""
+    check_compose(COMPOSE)
+    for wrong in (
+        ("restart: on-failure", "restart: sometimes"),
+        ("mem_limit: 5g", "mem_limit: 5 GiB"),
+        ("cap_drop", "drop_cap"),
+        ("stop_grace_period: 60s", "stop_grace_period: 60"),
+        ("depends_on: [nats-0", "depends_on: [nats-9"),
+        ('"shard-0:/var', '"shard-7:/var'),
+    ):
+        with pytest.raises(ValueError, match=r"\$|there is no"):
+            check_compose(yaml.safe_load(changed("compose.yaml", *wrong)))
+
+
+def test_kubernetes_takes_its_file() -> None:
+    """By keys and types of the API reference, as we wrote them down."""
+    check_kubernetes(list(PODS.values()))
+    for wrong in (
+        ("replicas: 4", 'replicas: "4"'),
+        ("readinessProbe", "readyProbe"),
+        ("apiVersion: policy/v1", "apiVersion: policy/v1beta1"),
+        ("memory: 512Mi", "memory: 512MB"),
+        ("ReadWriteOncePod", "ReadWriteOnePod"),
+        ("serviceName: shard", "serviceName: shards"),
+        ("labels: {app: shard}", "labels: {app: worker}"),
+        ("{name: shard, mountPath", "{name: ledger, mountPath"),
+    ):
+        with pytest.raises(ValueError, match=r"\$|there is no|selector"):
+            check_kubernetes(list(yaml.safe_load_all(changed("kubernetes.yaml", *wrong))))
+
+
+def changed(name: str, old: str, new: str) -> str:
+    text = (FLEET / name).read_text()
+    assert old in text
+    return text.replace(old, new)
 
 
 def test_the_configuration_can_be_used_and_names_the_listener() -> None:

@@ -3,7 +3,8 @@
 Trackers and applications speak MQTT to NATS' own MQTT listener, unchanged: topic ``a/b`` is subject ``a.b`` there. A
 subject mapping of the servers (`mapping`) sends the raw rows of a device to one partition. Each partition is a stream
 in memory with a short age, so that raw rows reach no disk; it is read by a consumer of this process, from an offset of
-ours. What is released goes into one more stream, which acknowledges it and leaves repetitions out.
+ours. What is released goes into a stream of the partition, which acknowledges it, leaves repetitions out, and publishes
+it at the topic that applications know.
 
 The server's clock stamps each message. A message's offset is its number in the stream.
 """
@@ -22,20 +23,17 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StorageType, StreamConfig
-from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, RePublish, StorageType, StreamConfig, StreamInfo
+from nats.js.errors import BadRequestError, KeyWrongLastSequenceError, NotFoundError
 
-from eyestream.errors import LinkError
+from eyestream.errors import ConfigError, LinkError
 from eyestream.streams import StreamKey
-from eyestream.wire.topics import is_name, private_topic
+from eyestream.wire.topics import is_name
 from eyestream_fleet.log import Bounds, Entry, Publication
 
-__all__ = ["PRIVATE", "NatsLog", "connected", "make_streams", "mapping", "trouble"]
+__all__ = ["NatsLog", "connected", "make_streams", "mapping", "released_stream", "trouble"]
 
-PRIVATE = "EYESTREAM_PRIVATE"
-"""The stream of what is released."""
-
-_RAW, _MEMORY = "eyestream_raw", "eyestream_memory"
+_RAW, _RELEASED, _MEMORY = "eyestream_raw", "eyestream_released", "eyestream_memory"
 _TIMEOUT_S = 1.0
 """Wait for an answer: one that was asked for during an election never comes."""
 
@@ -48,6 +46,9 @@ _PING_S = 2
 """A host that is gone closes no connection. One is given up when two pings found no answer, before raw rows are old."""
 
 _DUPLICATES_S = 120.0
+
+_OTHER_SETTINGS = 10058
+"""Error of NATS: a stream of this name is there, with another configuration."""
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -67,13 +68,18 @@ def trouble(call: Callable[Given, Awaitable[Result]]) -> Callable[Given, Corouti
             return await call(*given, **named)
         except (nats.errors.Error, TimeoutError, OSError) as error:
             raise LinkError(f"NATS: {str(error) or 'no answer in time'}") from None
+        finally:
+            # The client takes some cancellations for an answer: `asyncio.wait_for` of Python 3.11 does where both come
+            # at once. A worker that was overtaken would then read on for ever.
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError
 
     return wrapped
 
 
 @dataclass
 class _Message(Msg):
-    """What the client makes of each message: one of a stream is without the headers that its publisher gave it.
+    """Message as the client makes it: one of a stream is without the headers that its publisher gave it.
 
     The client takes the header ``Status`` for a word of the server, and a number. One message with it would end a
     worker, or stop it until the message is old: it would be missed, and read again, and missed again.
@@ -114,50 +120,97 @@ async def connected(
 
 
 async def _heard(error: Exception) -> None:
-    """What the client says of its connection; each call says for itself that it failed."""
+    """Ignore the client's words on its connection: each call says for itself that it failed."""
 
 
 @trouble
 async def make_streams(
-    client: Client, partitions: Iterable[int], *, replicas: int, raw_age_s: float, released_age_s: float
+    client: Client,
+    parts: Iterable[int],
+    partitions: int,
+    *,
+    replicas: int,
+    raw_age_s: float,
+    released_age_s: float,
 ) -> None:
-    """Make streams of a fleet, those that are not there: of some partitions, and of what is released.
+    """Make streams of a fleet, those that are not there: raw rows of some partitions, and what is released of them.
 
     Parameters
     ----------
-    partitions
-        Whose raw rows; a worker makes its own.
+    parts, partitions
+        Which partitions, of how many; a worker makes its own.
     replicas
         Copies of each message, in memory for raw rows: 3 where the fleet has three servers.
     raw_age_s
         How long raw rows are kept: longer than any worker is away.
     released_age_s
         How long released chunks are kept for readers of the log.
+
+    Raises
+    ------
+    ConfigError
+        A stream is there that was made with other settings, or for another number of partitions.
+    LinkError
+        The servers cannot be reached.
     """
     manager = client.jetstream(timeout=_TIMEOUT_S)
-    wanted = [
-        StreamConfig(
+    for partition in parts:
+        said = f"partition {partition} of {partitions}"
+        wanted = StreamConfig(
             name=_stream(partition),
+            description=f"{said}: raw rows",
             subjects=[f"{_RAW}.{partition}.*.*"],
             storage=StorageType.MEMORY,
             max_age=raw_age_s,
             num_replicas=replicas,
         )
-        for partition in partitions
-    ]
-    wanted.append(
-        StreamConfig(
-            name=PRIVATE,
-            subjects=["eyestream.v1.*.*.private"],
+        released = StreamConfig(
+            name=released_stream(partition),
+            description=f"{said}: released chunks",
+            subjects=[f"{_RELEASED}.{partition}.*.*"],
             storage=StorageType.FILE,
             max_age=released_age_s,
             num_replicas=replicas,
             duplicate_window=min(_DUPLICATES_S, released_age_s),
+            republish=RePublish(
+                src=f"{_RELEASED}.{partition}.*.*", dest="eyestream.v1.{{wildcard(1)}}.{{wildcard(2)}}.private"
+            ),
         )
-    )
-    for config in wanted:
-        await manager.add_stream(config)
+        for config in (wanted, released):
+            try:
+                await manager.add_stream(config)
+            except BadRequestError as error:
+                if error.err_code != _OTHER_SETTINGS:
+                    raise
+                raise _other(config, await manager.stream_info(config.name or "")) from None
     await manager.create_key_value(bucket=_MEMORY, storage=StorageType.MEMORY, replicas=replicas)
+
+
+def _other(wanted: StreamConfig, found: StreamInfo) -> ConfigError:
+    """The error for an operator whose log has a stream with other settings."""
+    had = found.config
+    if had.description != wanted.description:
+        return ConfigError(
+            f"[fleet] partitions: stream {wanted.name} of the log is of {had.description or 'something else'}, "
+            f"expected {wanted.description}; [fleet] servers are those of another fleet, or [fleet] partitions was "
+            "changed"
+        )
+    keys = {
+        "replicas": (had.num_replicas, wanted.num_replicas),
+        "raw_age_s, released_age_s": (had.max_age, wanted.max_age),
+    }
+    other = [
+        f"{key}: {new:g}, and stream {wanted.name} of the log has {old or 0:g}"
+        for key, (old, new) in keys.items()
+        if old != new and new
+    ]
+    what = "; ".join(other) or f"servers: stream {wanted.name} of the log was made otherwise"
+    return ConfigError(f"[fleet] {what}; `nats stream edit {wanted.name}` changes it")
+
+
+def released_stream(partition: int) -> str:
+    """The name of the stream of what is released of a partition."""
+    return f"EYESTREAM_RELEASED_{partition}"
 
 
 def _stream(partition: int) -> str:
@@ -178,7 +231,7 @@ class NatsLog:
     """
 
     def __init__(self, client: Client, partition: int, make: Callable[[], Awaitable[None]] | None = None) -> None:
-        self._client, self._stream, self._make = client, _stream(partition), make
+        self._client, self._partition, self._stream, self._make = client, partition, _stream(partition), make
         self._jetstream = client.jetstream(timeout=_TIMEOUT_S)
         self._reader: JetStreamContext.PullSubscription | None = None
         self._delivered = self._link = self._next = self._end = 0
@@ -186,7 +239,7 @@ class NatsLog:
 
     @trouble
     async def bounds(self) -> Bounds:
-        """As `Log`."""
+        """See `Log`."""
         try:
             info = await self._jetstream.stream_info(self._stream)
         except NotFoundError:
@@ -201,7 +254,7 @@ class NatsLog:
 
     @trouble
     async def seek(self, offset: int) -> None:
-        """As `Log`: a consumer of our own in the server's memory, which asks for no acknowledgement."""
+        """See `Log`. The consumer is our own, in the server's memory, and asks for no acknowledgement."""
         before, self._reader = self._reader, None
         if before is not None:
             with contextlib.suppress(nats.errors.Error):  # it may be gone with its server
@@ -223,15 +276,16 @@ class NatsLog:
 
     @trouble
     async def fetch(self, most: int, wait_s: float) -> list[Entry]:
-        """As `Log`. What was under way on a lost connection is missing: a LinkError says so, and `seek` mends it.
+        """See `Log`. What was under way on a lost connection is missing: a LinkError says so, and `seek` mends it.
 
         So does one for a consumer that has gone with its server, or stands still there."""
         reader = self._reader
         if reader is None or not self._client.is_connected or self._link != self._client.stats["reconnects"]:
             raise LinkError("NATS: the connection was lost")
-        try:
+        messages: list[Msg] = []
+        with contextlib.suppress(TimeoutError):
             messages = await reader.fetch(most, timeout=wait_s)
-        except TimeoutError:
+        if not messages:  # the client ends a wait with an error or, where the server told it first, with nothing
             self._silent_s += wait_s
             if self._silent_s >= _SILENT_S:
                 await reader.consumer_info()
@@ -258,7 +312,7 @@ class NatsLog:
 
     @trouble
     async def secret(self) -> bytes:
-        """As `Log`: made by the first who asks."""
+        """See `Log`. The first who asks makes it."""
         bucket = await self._jetstream.key_value(_MEMORY)
         with contextlib.suppress(KeyWrongLastSequenceError):
             await bucket.create("secret", secrets.token_bytes(32))
@@ -266,12 +320,12 @@ class NatsLog:
 
     @trouble
     async def publish(self, publications: Sequence[Publication]) -> None:
-        """As `Log`; NATS leaves out what comes again with the same id within two minutes."""
+        """See `Log`. NATS leaves out what comes again with the same id within two minutes."""
         answers = [
             await self._jetstream.publish_async(
-                private_topic(*one.key).replace("/", "."),
+                f"{_RELEASED}.{self._partition}.{one.key.device}.{one.key.stream}",
                 one.payload,
-                stream=PRIVATE,
+                stream=released_stream(self._partition),
                 headers={"Nats-Msg-Id": one.id},
             )
             for one in publications

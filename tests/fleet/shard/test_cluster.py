@@ -40,7 +40,7 @@ async def joined(servers: list[NatsServer]) -> AsyncIterator[tuple[Any, Any]]:
     from eyestream_fleet.nats.log import NatsLog, connected, make_streams
 
     async with connected([server.url for server in servers]) as client:
-        await patiently(lambda: make_streams(client, [0], replicas=3, raw_age_s=600.0, released_age_s=600.0))
+        await patiently(lambda: make_streams(client, [0], 1, replicas=3, raw_age_s=600.0, released_age_s=600.0))
         yield client, NatsLog(client, 0)
 
 

@@ -10,7 +10,7 @@ from eyestream.cli.main import main
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import second_place
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered
-from eyestream_fleet.directory import create_shard
+from eyestream_fleet.directory import LIVES, create_shard
 from tests.rigs.fleets import fleet_config
 
 
@@ -56,7 +56,7 @@ def test_the_command_says_which_folder_is_the_newest(tmp_path: Path, capsys: pyt
         assert f"go on from {own} or {tmp_path / 'copy'}: when one of them has started" in compare(
             own, tmp_path / "copy"
         )
-        token = second_place.announce(own / "lives", Remembered(Lengths(0, 0)))
+        token = second_place.announce(own / LIVES, Remembered(Lengths(0, 0)))
         held.remember(name, Remembered(Lengths(0, 0), token))
         said = compare(tmp_path / "copy", own)
     assert f"{tmp_path / 'copy'}: 0 chunks in the ledger: another copy was opened after it; must not go on" in said

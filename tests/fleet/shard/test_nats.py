@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import nats.errors
 import numpy as np
 import pytest
 
@@ -20,10 +21,11 @@ from eyestream.rim.plan import load
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import Status
+from eyestream.wire.status import Status
+from eyestream_fleet.command import worker_pages
 from eyestream_fleet.fleet import accept_shard, copies_of_shard, found_shard, run_shard
 from eyestream_fleet.log import Log, Publication, partition_of
-from eyestream_fleet.metrics import worker_pages
+from eyestream_fleet.nats.log import trouble
 from eyestream_fleet.worker import ShardWorker
 from eyestream_lab.testing.clocks import until
 from tests.rigs.fleets import Seen, Workers, fleet_config, kill_at_work, raw_messages
@@ -31,6 +33,38 @@ from tests.rigs.nats import NatsServer
 
 pytestmark = pytest.mark.needs("nats")
 PARTITIONS = 2
+
+
+@pytest.mark.parametrize("said", ["an answer", nats.errors.Error()])
+async def test_a_cancellation_that_the_client_takes_for_an_answer_ends_the_task(said: str | Exception) -> None:
+    """Else a worker that was overtaken, of which one task has failed, reads on for ever beside the other worker."""
+
+    @trouble
+    async def ask() -> None:
+        try:
+            await asyncio.sleep(0.3)
+        except asyncio.CancelledError:
+            if isinstance(said, Exception):
+                raise said from None
+
+    async def read() -> None:
+        for _ in range(20):
+            with contextlib.suppress(LinkError):
+                await ask()
+
+    async def overtaken() -> None:
+        await asyncio.sleep(0)
+        raise ShardError("another worker is at work")
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(read())
+            group.create_task(overtaken())
+
+    working = asyncio.create_task(work())
+    await asyncio.wait([working], timeout=1.0)
+    assert working.done()
+    assert isinstance(working.exception(), ExceptionGroup)
 
 
 @pytest.fixture
@@ -51,7 +85,7 @@ async def logs(server: NatsServer) -> AsyncIterator[list[Log]]:
     from eyestream_fleet.nats.log import NatsLog, connected, make_streams
 
     async with connected([server.url]) as client:
-        await make_streams(client, range(PARTITIONS), replicas=1, raw_age_s=60.0, released_age_s=60.0)
+        await make_streams(client, range(PARTITIONS), PARTITIONS, replicas=1, raw_age_s=60.0, released_age_s=60.0)
         yield [NatsLog(client, partition) for partition in range(PARTITIONS)]
 
 
@@ -70,7 +104,7 @@ async def test_a_tracker_that_speaks_mqtt_reaches_the_partition_of_its_device(se
 
 
 async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(server: NatsServer) -> None:
-    from eyestream_fleet.nats.log import PRIVATE, connected
+    from eyestream_fleet.nats.log import connected, released_stream
 
     async with logs(server) as (log, _), connected([server.url]) as client:
         before = await log.bounds()
@@ -90,7 +124,7 @@ async def test_a_log_is_read_again_from_an_offset_and_leaves_repetitions_out(ser
         chunk = Publication("one", StreamKey("d", "features"), b"bytes")
         await log.publish([chunk, chunk])
         await log.publish([chunk])
-        assert (await client.jetstream().stream_info(PRIVATE)).state.messages == 1
+        assert (await client.jetstream().stream_info(released_stream(0))).state.messages == 1
 
 
 @pytest.mark.parametrize("status", ["100", "404", "408", "409", "503", "", "x", "9" * 5000])
@@ -132,6 +166,22 @@ async def test_a_consumer_that_could_not_be_made_is_made_the_next_time(
         assert await log.fetch(1, 0.1) == []
 
 
+async def test_a_consumer_that_stands_still_is_left_whichever_way_the_client_says_so(server: NatsServer) -> None:
+    """A wait ends with nothing instead of an error where the server's word is there first."""
+
+    async def nothing(*given: object, **named: object) -> list[object]:
+        return []
+
+    async with logs(server) as (log, _):
+        await log.seek(1)
+        log._reader.fetch = nothing  # type: ignore[attr-defined]
+        await log._jetstream.publish("eyestream_raw.0.d.features", b"waits")  # type: ignore[attr-defined]
+        for _ in range(3):
+            assert await log.fetch(1, 0.5) == []
+        with pytest.raises(LinkError, match="does not go on"):
+            await log.fetch(1, 0.5)
+
+
 async def test_a_partition_without_a_leader_is_trouble_and_not_empty(
     server: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,13 +217,13 @@ async def test_a_server_that_is_gone_is_trouble_with_the_link_and_its_log_is_ano
 @contextlib.asynccontextmanager
 async def buckets(server: NatsServer, count: int) -> AsyncIterator[list[Any]]:
     """As many processes have, on one connection."""
-    from eyestream_fleet.nats.bucket import Bucket, make_bucket
+    from eyestream_fleet.nats.bucket import Bucket, bucket_name, make_bucket
     from eyestream_fleet.nats.log import connected
 
     async with connected([server.url]) as client:
-        await make_bucket(client, 1)
-        await make_bucket(client, 1)
-        yield [Bucket(client) for _ in range(count)]
+        for _ in range(2):
+            await make_bucket(client, bucket_name(0), 1)
+        yield [Bucket(client, 0) for _ in range(count)]
 
 
 def of(ledger: int, outbox: int, life: str = "a" * 32) -> Remembered:
@@ -182,15 +232,26 @@ def of(ledger: int, outbox: int, life: str = "a" * 32) -> Remembered:
 
 async def test_a_second_place_in_a_bucket(server: NatsServer) -> None:
     async with buckets(server, 2) as (bucket, other):
-        assert await bucket.read("a") is None
+        assert (await bucket.holder(), await bucket.read("a")) == (None, None)
         await bucket.write("a", of(2**40, 7))
         assert await other.read("a") == of(2**40, 7)
-        assert await other.read("b") is None
-        await other._set("b", b"5 6 0123456789abcdef", 0)
-        assert await bucket.read("b") == of(5, 6, ""), "of a version whose lives had no tokens"
-        await other._set("c", b"something", 0)
+        assert await other.holder() == "a"
+        await other._set("a", b"5 6 0123456789abcdef", other._revision)
+        assert await bucket.read("a") == of(5, 6, ""), "of a version whose lives had no tokens"
+        await bucket._set("a", b"something", bucket._revision)
         with pytest.raises(ShardError, match="holds something else"):
-            await bucket.read("c")
+            await bucket.read("a")
+
+
+async def test_the_bucket_of_another_fleet_is_refused_by_name(server: NatsServer) -> None:
+    """To look, to begin, and to accept."""
+    async with buckets(server, 1) as (bucket,):
+        await bucket.write("a", of(1, 1))
+        said = (
+            r"shard b: the second place, bucket eyestream_shard_0 of NATS, is that of shard a; .*those of another fleet"
+        )
+        with pytest.raises(ShardError, match=said):
+            await bucket.read("b")
 
 
 async def test_of_two_workers_on_copies_of_a_shard_one_ends(server: NatsServer) -> None:
@@ -239,9 +300,9 @@ async def test_a_shard_whose_second_place_was_lost_goes_on_when_somebody_accepts
     await found_shard(planned, 0, 0)
     shutil.copytree(own, copy)
     async with connected([server.url]) as client:
-        await client.jetstream().delete_key_value("eyestream_shards")
+        await client.jetstream().delete_key_value("eyestream_shard_0")
         assert (await copies_of_shard(planned, 0, [own, copy]))[1] is None
-        assert "KV_eyestream_shards" not in [one.config.name for one in await client.jetstream().streams_info()]
+        assert "KV_eyestream_shard_0" not in [one.config.name for one in await client.jetstream().streams_info()]
     assert await accept_shard(planned, 0) == (own, Lengths(0, 0), Lengths(0, 0))
     copies, remembered = await copies_of_shard(planned, 0, [own, copy])
     assert remembered is not None

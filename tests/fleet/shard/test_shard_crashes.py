@@ -13,7 +13,7 @@ from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import Granted, Request
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import writer
-from eyestream.wire.messages import PrivateChunk, decode_private
+from eyestream.wire.release import PrivateChunk, decode_private
 from eyestream_fleet import outbox
 from eyestream_fleet.frames import ReleasedChunk
 from eyestream_fleet.shard import Shard
@@ -23,7 +23,7 @@ from tests.rigs.shards import (
     CountingMechanism,
     MemoryLog,
     Points,
-    World,
+    ShardHost,
     raw_log,
     shard_settings,
 )
@@ -35,18 +35,18 @@ COST = Charge.of(CountingMechanism.epsilon).epsilon
 
 def world(
     folder: Path, kind: type[Shard] = Shard, mechanism: CountingMechanism | None = None, **given: object
-) -> World:
+) -> ShardHost:
     made = mechanism or CountingMechanism()
     streams = [(shard_settings(device), made) for device in DEVICES]
-    return World(folder, MemoryLog(raw_log(DEVICES, CHUNKS)), streams, kind=kind, **given)  # type: ignore[arg-type]
+    return ShardHost(folder, MemoryLog(raw_log(DEVICES, CHUNKS)), streams, kind=kind, **given)  # type: ignore[arg-type]
 
 
-def chunks(one: World) -> list[PrivateChunk]:
+def chunks(one: ShardHost) -> list[PrivateChunk]:
     """The first publication of every chunk."""
     return [decode_private(payload) for payload in {name: data for name, _, data in one.log.published}.values()]
 
 
-def faults(one: World) -> list[str]:
+def faults(one: ShardHost) -> list[str]:
     """What an outsider and an auditor hold against a world that has come to the end of its log."""
     found = [f"{len(data)} byte strings for one chunk" for data in one.payloads().values() if len(data) > 1]
     released = chunks(one)
@@ -88,7 +88,7 @@ def test_killed_at_any_effect(tmp_path: Path) -> None:
     assert resent > 10, "kills between a publication and its acknowledgement"
 
 
-def baselines(one: World) -> tuple[int, int]:
+def baselines(one: ShardHost) -> tuple[int, int]:
     """Sessions that applications saw, and chunks; each session has one baseline, and counts its chunks."""
     sessions = defaultdict(list)
     for chunk in chunks(one):

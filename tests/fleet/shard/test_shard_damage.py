@@ -11,7 +11,7 @@ from eyestream.errors import LedgerError, ShardError
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.records import NAME, RELEASED, REPAIRED, SETTLED
 from eyestream.rim.ledger.second_place import Remembered
-from eyestream.wire.messages import decode_raw
+from eyestream.wire.raw import decode_raw
 from eyestream_fleet.frames import ReleasedChunk
 from eyestream_fleet.log import Entry
 from eyestream_fleet.shard import Shard
@@ -20,7 +20,7 @@ from tests.rigs.shards import (
     CountingMechanism,
     MemoryLog,
     Points,
-    World,
+    ShardHost,
     damage,
     damage_from_last_reservation,
     kinds,
@@ -74,27 +74,27 @@ def test_killed_anywhere_while_a_torn_end_is_cut_off(tmp_path: Path) -> None:
         assert faults(one) == [], f"killed at effect {kill}"
 
 
-def of(folder: Path, messages: list[Entry]) -> World:
+def of(folder: Path, messages: list[Entry]) -> ShardHost:
     """Of d and e, with these messages."""
     entries = [Entry(offset, one.key, one.payload, offset / 2) for offset, one in enumerate(messages)]
     made = CountingMechanism()
-    return World(folder, MemoryLog(entries), [(shard_settings(device), made) for device in ("d", "e")])
+    return ShardHost(folder, MemoryLog(entries), [(shard_settings(device), made) for device in ("d", "e")])
 
 
-def publish(one: World, shard: Shard, found: list[ReleasedChunk]) -> None:
+def publish(one: ShardHost, shard: Shard, found: list[ReleasedChunk]) -> None:
     """As a worker does."""
     one.place.held[shard.name] = Remembered(shard.lengths)
     one.log.published += [(chunk.id, one.log.entries[0].key._replace(device=chunk.device), b"") for chunk in found]
     shard.acknowledge(found)
 
 
-def read(one: World, shard: Shard) -> list[Entry]:
+def read(one: ShardHost, shard: Shard) -> list[Entry]:
     """What the log has for it."""
     start = shard.begin(asyncio.run(one.log.bounds()))
     return list(shard.position.recognised([entry for entry in one.log.entries if entry.offset >= start]))
 
 
-def lived(one: World, published: int, untold: int) -> None:
+def lived(one: ShardHost, published: int, untold: int) -> None:
     """One life: so many messages were published, and their chunks; then so many chunks only reach the outbox."""
     with one.opened() as shard:
         entries, waiting = read(one, shard), 0
@@ -106,7 +106,7 @@ def lived(one: World, published: int, untold: int) -> None:
         assert waiting == untold
 
 
-def heard_and_charged(one: World) -> dict[str, tuple[int, float]]:
+def heard_and_charged(one: ShardHost) -> dict[str, tuple[int, float]]:
     heard = Counter(device for _, device in {(name, key.device) for name, key, _ in one.log.published})
     return {device: (heard[device], one.spent(device) / COST) for device in heard}
 

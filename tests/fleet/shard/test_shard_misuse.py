@@ -21,12 +21,19 @@ from eyestream_fleet.frames import Contents, ReleasedChunk, Step, pack, unpack
 from eyestream_fleet.log import Entry
 from eyestream_fleet.worker import ShardWorker
 from tests.fleet.shard.test_shard_crashes import CHUNKS, COST, DEVICES, faults, world
-from tests.rigs.shards import CountingMechanism, Points, World, damage_from_last_reservation, raw_log, shard_settings
+from tests.rigs.shards import (
+    CountingMechanism,
+    Points,
+    ShardHost,
+    damage_from_last_reservation,
+    raw_log,
+    shard_settings,
+)
 
 LIFE = "0123456789abcdef" * 2
 
 
-def raised(one: World) -> BaseException:
+def raised(one: ShardHost) -> BaseException:
     """What ends a life."""
     with pytest.raises((ShardError, LedgerError, BaseExceptionGroup)) as caught:
         one.live()
@@ -198,7 +205,7 @@ def moved(entries: list[Entry], first: int) -> list[Entry]:
 
 
 @contextmanager
-def cut_off(one: World, kept: int, again: int) -> Iterator[None]:
+def cut_off(one: ShardHost, kept: int, again: int) -> Iterator[None]:
     """After 30 messages the connection breaks; when it is back, those after `kept` are lost, and others there instead.
 
     The others are the rows from message `again` on.
@@ -423,7 +430,7 @@ def test_either_length_counts(now: tuple[int, int], had: tuple[int, int]) -> Non
 class Watched(Points):
     """Looks, at each publication, whether the second place knows of what is published."""
 
-    def __init__(self, one: World) -> None:
+    def __init__(self, one: ShardHost) -> None:
         super().__init__()
         self._one, self.early = one, 0
 
