@@ -8,6 +8,7 @@ COMMANDS = {
     "calibrate": ("eyestream_lab.cli.calibrate", "learn ball and range of every feature from public recordings"),
     "fit": ("eyestream_lab.cli.fit", "which features of a tracker fit a calibration"),
     "privatize": ("eyestream_lab.cli.privatize", "release whole recordings privately, file to file"),
+    "gatekeeper": ("eyestream_lab.cli.gatekeeper", "answer questions about released gaze"),
     "inspect": ("eyestream_lab.cli.inspect", "look at a file of gaze, and propose the profile that reads it"),
     "extract": ("eyestream_lab.cli.extract", "recordings of gaze to rows of the 52 features"),
     "events": (
@@ -16,6 +17,10 @@ COMMANDS = {
     ),
     "simulate": ("eyestream_lab.cli.simulate", "make recordings of people who do not exist"),
     "study": ("eyestream_lab.cli.study", "utility of the mechanisms and attacks on them, as a report"),
+    "benchmark": (
+        "eyestream_lab.cli.benchmark",
+        "judge systems that hide who looked, yours and those of others, on a corpus of gaze",
+    ),
     "audit": (
         "eyestream_lab.cli.audit",
         "attack a mechanism from outside: a Python function, a program, or one of ours",

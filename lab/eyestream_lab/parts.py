@@ -1,22 +1,33 @@
-"""What the laboratory knows of a mechanism: one `Part`, which nothing of the product imports.
+"""The laboratory's knowledge of a mechanism: one `LaboratoryPart`, which nothing of the product imports.
 
 A distribution names the parts of its mechanisms by the entry points ``eyestream.laboratory``: the name of a mechanism,
-and the place of its `Part`. A file of its own calls `register_part` beside `eyestream.core.mechanisms.register`.
+and the place of its `LaboratoryPart`. A file of its own calls `register_part` beside
+`eyestream.core.mechanisms.register`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any, TypeVar
 
 from eyestream.core.calibration import Calibration
-from eyestream.core.mechanisms.entry import referred
-from eyestream.core.mechanisms.registry import entry_of
+from eyestream.core.mechanisms.entry import Beginning, referred
+from eyestream.core.mechanisms.registry import beginnings, entry_of
+from eyestream.doors import installed, loaded
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.elsewhere import imported
 
-__all__ = ["FILTERED", "Part", "StudyForm", "calibrate", "declared_range", "part_of", "register_part"]
+__all__ = [
+    "FILTERED",
+    "LaboratoryPart",
+    "StudyForm",
+    "beginning_of_gaze",
+    "calibrate",
+    "declared_range",
+    "part_of",
+    "register_part",
+]
 
 Wanted = TypeVar("Wanted")
 
@@ -36,7 +47,6 @@ class StudyForm:
     options : what it is built with.
     attacked : whether attacks are run on it; not so where a form differs from another one by a public, invertible map,
         which hides nothing.
-    estimate : whether what it releases is an estimate already, shrunk and filtered over the chunks of a session.
     best : whether the form is compared only where mechanisms are compared at their best.
     """
 
@@ -45,13 +55,12 @@ class StudyForm:
     calibration: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     attacked: bool = True
-    estimate: bool = False
     best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What the laboratory knows of one mechanism. A field may be a reference, ``package.module:NAME``.
+class LaboratoryPart:
+    """The laboratory's knowledge of one mechanism. A field may be a reference, ``package.module:NAME``.
 
     Attributes
     ----------
@@ -71,11 +80,18 @@ class Part:
     labelled
         A calibration from sessions of people whose tasks are known: called with lists of `LabelledSession`, a number
         of rows and, by name, sessions, declared and description. It gives what is to be said of it, too.
+    expecting
+        Where the eye is expected in the slot after those that were released, for a gatekeeper: called with a
+        calibration, it gives what has `take(session, index, epsilon, told)` for each slot in turn, with the released
+        features by name, and gives an `eyestream_lab.gatekeeper.answers.Expected` or None. None: nothing is expected.
+    hindsight
+        Estimates of the chunks of a whole session from all its releases (`eyestream_lab.hindsight`): called with the
+        core, the states after each release, and the arrays to write to. None: nothing is better than what was released.
     forms
         How `eyestream study` releases with it.
     audit, law, study
-        Its `eyestream_lab.audit.trials.AuditPart`, its output law as `eyestream_lab.correlation.laws.emission_of` calls
-        it, and its `eyestream_lab.study.ways.StudyPart`. None: it is left out there, or refused by its name.
+        Its `eyestream_lab.audit.trials.AuditPart`, its output law as `eyestream_lab.correlation.emissions.emission_of`
+        calls it, and its `eyestream_lab.study.ways.StudyPart`. None: it is left out there, or refused by its name.
     """
 
     calibrate: Callable[..., Calibration] | str | None = None
@@ -84,6 +100,8 @@ class Part:
     declare: Callable[[Calibration, int], Calibration] | str | None = None
     adapt: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
     labelled: Callable[..., tuple[Calibration, tuple[str, ...]]] | str | None = None
+    expecting: Callable[[Calibration], Any] | str | None = None
+    hindsight: Callable[..., None] | str | None = None
     forms: tuple[StudyForm, ...] = ()
     audit: Any = None
     law: Any = None
@@ -101,20 +119,20 @@ class Part:
         return imported(place, wanted, f"{what} of a mechanism") if isinstance(place, str) else place
 
 
-_PARTS: dict[str, Part] = {}
+_PARTS: dict[str, LaboratoryPart] = {}
 
 
 @cache
 def _installed() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group="eyestream.laboratory")}
+    return {point.name: point for point in installed("eyestream.laboratory")}
 
 
-def register_part(mechanism: str, part: Part) -> Part:
+def register_part(mechanism: str, part: LaboratoryPart) -> LaboratoryPart:
     """Make the part of a mechanism known, by the mechanism's name, and give it back."""
     return _PARTS.setdefault(mechanism, part)
 
 
-def part_of(mechanism: str) -> Part:
+def part_of(mechanism: str) -> LaboratoryPart:
     """The part of a mechanism by its name; an empty one where nobody named one.
 
     Raises
@@ -124,8 +142,13 @@ def part_of(mechanism: str) -> Part:
     """
     entry_of(mechanism)
     if mechanism not in _PARTS and mechanism in _installed():
-        _PARTS[mechanism] = _installed()[mechanism].load()
-    return _PARTS.get(mechanism, Part())
+        _PARTS[mechanism] = loaded(_installed()[mechanism], LaboratoryPart)
+    return _PARTS.get(mechanism, LaboratoryPart())
+
+
+def beginning_of_gaze() -> Beginning:
+    """How the first mechanism begins that releases gaze slot by slot."""
+    return next(one for name, one in beginnings().items() if entry_of(name).front_end is not None)
 
 
 def calibrate(name: str, corpus: Any, **options: Any) -> Calibration:

@@ -1,4 +1,4 @@
-"""Who does the work of a batch: processes of this machine, or a Dask cluster (extra ``cluster``: distributed).
+"""Workers for a batch: processes of this machine, or a Dask cluster (extra ``cluster``: distributed).
 
 Both take the same tasks. A cluster may do a task again that it had finished, when the machine that held its answer is
 lost: tasks must bear that (`eyestream_lab.workshop`).
@@ -119,7 +119,7 @@ def _itself(value: Answer) -> Answer:
 
 
 _kept: tuple[Any, ...] = ()
-"""What the tasks of this process share, in a process of `workers`."""
+"""Objects that the tasks of this process share, in a process of `workers`."""
 
 
 def _keep(given: "Queue[bytes]") -> None:

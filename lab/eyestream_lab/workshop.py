@@ -14,11 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from eyestream.errors import ConfigError
-
-try:
-    import fcntl
-except ImportError:
-    fcntl = None  # type: ignore[assignment]
+from eyestream.rim.ledger.file import held_alone
 
 __all__ = ["once", "sync", "sync_all", "workshop", "write_whole"]
 
@@ -35,16 +31,13 @@ def workshop(out: Path, mark: str) -> Iterator[Path]:
     Raises
     ------
     ConfigError
-        Another run is at work there, or was interrupted; something cannot be written; or the system has no locks.
+        Another run is at work there, or was interrupted; or something cannot be written.
     """
-    if fcntl is None:
-        raise ConfigError(f"{out}: is made on Linux and macOS only; no lock of this system ends with its process")
     folder = out.with_name(f".{out.name}.partial")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / "whole").mkdir(mode=0o755, exist_ok=True)
-        with (folder / "run.json").open("a+", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with held_alone(folder / "lock"), (folder / "run.json").open("a+", encoding="utf-8") as file:
             file.seek(0)
             before = file.read()
             if before not in ("", mark):
@@ -100,8 +93,11 @@ def sync_all(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file or a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY)
+    """Make a file or a folder durable; Windows opens no folder, and syncs what may be written alone."""
+    windows = not hasattr(os, "O_DIRECTORY")
+    if windows and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

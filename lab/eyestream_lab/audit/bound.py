@@ -30,7 +30,7 @@ _DEVIATIONS = 1.0
 
 @dataclass(frozen=True)
 class Tested:
-    """What the most telling event of one pair says."""
+    """Result of the most telling event of one pair."""
 
     pair: str
     bound: Bound

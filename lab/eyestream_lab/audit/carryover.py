@@ -36,14 +36,14 @@ _BATCH = 1000
 
 
 def previous(subject: Subject) -> list[Neighbours]:
-    """What comes before: pairs of chunks that leave unlike traces."""
+    """Chunks that come before: pairs that leave unlike traces."""
     return [pair for pair in neighbours(subject) if pair.name in _PAIRS]
 
 
 def carried(
     subject: Subject, pairs: list[Neighbours], children: tuple[Child, Child], take: Take, calls: int
 ) -> str | None:
-    """What of the chunks before is seen in `calls` outputs for a chunk after either; None if nothing."""
+    """Trace of the chunks before in `calls` outputs for a chunk after either; None if there is none."""
     chunk = generic(subject)
 
     def within(pair: Neighbours) -> Draw:
@@ -64,7 +64,7 @@ def carried(
 
 
 def _unlike(draw: Draw, count: int) -> str | None:
-    """What differs between `count` outputs of either kind; None when chance explains it."""
+    """Difference between `count` outputs of either kind; None when chance explains it."""
     telling = learn(*draw(min(max(count // 6, 8), 4 * _BATCH)))
     numbers: dict[str, tuple[list[Array], list[Array]]] = {}
     halves = [{name: np.zeros((2, cells), np.int64) for name, cells in telling.cells.items()} for _ in range(2)]

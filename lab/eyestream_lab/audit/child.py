@@ -36,7 +36,7 @@ class Fault(Exception):  # noqa: N818  what is found, not what went wrong here
 
 @dataclass(frozen=True)
 class ChildDraws:
-    """What came of one request."""
+    """Result of one request."""
 
     outputs: Array
     """(m, F, n)"""

@@ -36,7 +36,7 @@ Counts = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Bound:
-    """What the tested half says: epsilon is at least `epsilon`, by an event of `partition` of `cells` cells."""
+    """Result of the tested half: epsilon is at least `epsilon`, by an event of `partition` of `cells` cells."""
 
     epsilon: float
     partition: str
@@ -140,7 +140,7 @@ def chained_bound(chosen_on: Counts, tested_on: Counts, confidence: float = CONF
 
 
 def safe_bound(p: NDArray[np.float64], q: NDArray[np.float64], draws: int) -> float:
-    """What a correct mechanism's bound exceeds nearly always when `draws` are tested.
+    """A figure that a correct mechanism's bound nearly always exceeds when `draws` are tested.
 
     `p` and `q` are the probabilities of the events that may be chosen, under the two inputs.
     """

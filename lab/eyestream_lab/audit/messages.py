@@ -1,4 +1,4 @@
-"""What the audit and its child process say to each other: a JSON head with its length, then arrays as bytes.
+"""Messages between the audit and its child process: a JSON head with its length, then arrays as bytes.
 
 The child runs code that is audited, so nothing that comes from it is unpickled.
 """

@@ -1,4 +1,4 @@
-"""What an audit found, in names of a fixed list."""
+"""Findings of an audit, in names of a fixed list."""
 
 import json
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """What was tried and what was found; `findings` is empty when nothing was."""
+    """Trials and findings; `findings` is empty when nothing was found."""
 
     subject: str
     kind: str

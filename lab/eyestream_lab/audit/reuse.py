@@ -27,7 +27,7 @@ _PARTS, _DISTANCES, _CROWD = 24, 64, 40
 
 
 def repeated(outputs: Array) -> str | None:
-    """What in a sequence of outputs (m, F, n) for one chunk comes again; None when nothing does."""
+    """Repetition in a sequence of outputs (m, F, n) for one chunk; None when there is none."""
     parts = _parts([outputs])
     m = len(outputs)
     for name, (labels,) in parts.items():
@@ -43,7 +43,7 @@ def repeated(outputs: Array) -> str | None:
 
 
 def shared(first: Array, second: Array, between: str) -> str | None:
-    """What two sequences of outputs (m, F, n) for one chunk have in common, place by place or shifted by a few."""
+    """Common outputs of two sequences (m, F, n) for one chunk, place by place or shifted by a few."""
     parts = _parts([first, second])
     for name, (own, other) in parts.items():
         expected = _agreement(np.concatenate([own, other]))

@@ -19,8 +19,7 @@ from eyestream_lab.audit.inputs import Neighbours, neighbours, shapes
 from eyestream_lab.audit.report import Report
 from eyestream_lab.audit.reuse import repeated, shared
 from eyestream_lab.audit.subject import Subject
-from eyestream_lab.audit.surface import surface, surface_inputs
-from eyestream_lab.audit.timing import LEAST_NS, interleaved, unlike
+from eyestream_lab.audit.surface import LEAST_NS, interleaved, surface, surface_inputs, unlike
 
 __all__ = ["FULL", "PARTS", "QUICK", "AuditPlan", "Bench", "audit"]
 
@@ -92,7 +91,7 @@ class AuditPlan:
 FULL = AuditPlan(40.0, 2_000, 60_000, 20_000, 6_000, 40_000, 400)
 QUICK = AuditPlan(6.0, 500, 12_000, 6_000, 2_000, 6_000, 200)
 PARTS = ("time", "noise reuse", "float surface", "epsilon", "state across chunks")
-"""What is tried, after the form of what comes out, which every part needs."""
+"""Parts of an audit, after the form of the outputs, which every part needs."""
 
 
 def audit(
@@ -306,7 +305,7 @@ class _Audit:
                 report.add("noise-reuse", "the same chunk always gives the same output")
 
     def state(self) -> None:
-        """What is left of the chunks before."""
+        """Test for traces of the chunks before."""
         calls = self._calls(0.2 / PRICE, self._plan.state)
         known = {pair.name for pair in self._pairs}
         pairs = [pair for pair in previous(self._subject) if pair.name in known]

@@ -1,4 +1,4 @@
-"""What is audited: a function, a mechanism of eyestream, or a program, and what is claimed of it."""
+"""Subjects of an audit: a function, a mechanism of eyestream, or a program, and the claim about it."""
 
 import math
 from dataclasses import asdict, dataclass, field
@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.registry import names
 from eyestream.errors import ConfigError
+from eyestream.ops.asked_sets import asked_features
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 
@@ -27,7 +29,8 @@ class Subject:
     Attributes
     ----------
     kind : ``function``, ``session``, ``mechanism`` or ``program``.
-    target : what to load: ``module:function``, or the mechanism and its calibration, or the command line.
+    target : what to load: ``module:function``, or the mechanism, its calibration and what is asked of it, or the
+        command line.
     features, n : shape (F, n) of a chunk.
     lo, hi : (F,) range of each feature, its ends included.
     epsilon : stated loss of one chunk, all features together.
@@ -65,7 +68,7 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """Name of the subject, for people."""
         return " ".join(self.target)
 
     def bounds(self) -> tuple[Array, Array]:
@@ -148,18 +151,22 @@ def program(
     return Subject("program", command, features, chunk, *ends, epsilon, missing, limit_s)
 
 
-def mechanism(name: str, calibration: str, epsilon: float, *, limit_s: float = 5.0) -> Subject:
+def mechanism(
+    name: str, calibration: str, epsilon: float, *, features: str | None = None, limit_s: float = 5.0
+) -> Subject:
     """A mechanism with a calibration, a file or a shipped one; the range is the calibration's.
 
     Parameters
     ----------
     name
         Of a mechanism of eyestream, or ``package.module:NAME`` of the entry of one that lives elsewhere.
+    features
+        ``NAME[,NAME...]``, features or a named set: what is asked for. None: nothing is.
 
     Raises
     ------
     ConfigError
-        There is no such mechanism, or epsilon is out of range.
+        There is no such mechanism, it cannot be built so, or epsilon is out of range.
     CalibrationError
         The calibration cannot be read, or was made for another mechanism.
     """
@@ -171,4 +178,6 @@ def mechanism(name: str, calibration: str, epsilon: float, *, limit_s: float = 5
     if loaded.mechanism != called:
         raise ConfigError(f"{calibration}: was made for {loaded.mechanism}, not for {name}")
     ends = tuple(map(float, loaded.lo)), tuple(map(float, loaded.hi))
-    return Subject("mechanism", (name, calibration), len(loaded.names), loaded.n, *ends, epsilon, True, limit_s)
+    asked = [] if features is None else asked_features(features, loaded.names)
+    build(loaded, epsilon, features=asked or None)
+    return Subject("mechanism", (name, calibration, *asked), len(loaded.names), loaded.n, *ends, epsilon, True, limit_s)

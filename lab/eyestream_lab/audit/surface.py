@@ -25,12 +25,19 @@ from eyestream_lab.audit.estimate import lower_share
 from eyestream_lab.audit.inputs import Neighbours
 from eyestream_lab.audit.subject import Subject
 
-__all__ = ["spacing", "surface", "surface_inputs", "transforms"]
+__all__ = ["LEAST_NS", "interleaved", "spacing", "surface", "surface_inputs", "transforms", "unlike"]
 
 Array = NDArray[np.float64]
 
 _LEAST, _GAPS, _FINE, _ZERO = 32.0, 256, 1 / 16, 4.0
 _CENTRE = (0.1, 0.9)
+
+Nanoseconds = NDArray[np.int64]
+
+LEAST_NS = {"program": 30_000.0}
+"""Differences below are not looked at; for what is called in the same process 1,000 ns."""
+_SHARE, _RANKS, _DEVIATIONS = 0.25, 0.12, 6.0
+_QUARTILES = (0.25, 0.5, 0.75)
 
 
 def spacing(values: Array, resolution: float) -> float | None:
@@ -119,7 +126,7 @@ def surface_inputs(subject: Subject, spread: Array) -> Neighbours:
 
 
 def surface(large: Array, small: Array) -> list[str]:
-    """What speaks for floating-point noise in outputs (m, F, n) under the two chunks of `surface_inputs`."""
+    """Evidence for floating-point noise in outputs (m, F, n) under the two chunks of `surface_inputs`."""
     found: list[str] = []
     features = _noisy_features(large)[:_FEATURES]
     if not features:
@@ -145,7 +152,7 @@ def surface(large: Array, small: Array) -> list[str]:
 
 
 def _factors(n: int) -> list[float]:
-    """What undoes the last step of an inverse transform, which divides by n or its root; powers of two undo nothing."""
+    """Factors that undo the last step of an inverse transform, a division by n or its root; none by powers of two."""
     return [1.0, *(factor for factor in (float(n), math.sqrt(n)) if math.frexp(factor)[0] != 0.5)]
 
 
@@ -226,3 +233,35 @@ def _seen(y: Array, resolution: float) -> Iterator[Iterator[bool]]:
         spread = np.ptp(np.quantile(coordinates, (0.1, 0.9), axis=0), axis=0)
         noisy = np.flatnonzero(spread > 64 * known)[:_COORDINATES]
         yield (spacing(coordinates[:, index], known) is not None for index in noisy) if len(noisy) else iter([False])
+
+
+def interleaved(kinds: int, times: int) -> NDArray[np.int64]:
+    """(2 * kinds * times,) an order of inputs: every kind from 1 on beside the input 0, in random order."""
+    rng = np.random.default_rng()
+    order = np.empty((times, kinds, 2), dtype=np.int64)
+    for row in order:
+        row[:, 0], row[:, 1] = 0, 1 + rng.permutation(kinds)
+    return rng.permuted(order, axis=2).ravel()
+
+
+def unlike(usual: Nanoseconds, other: Nanoseconds, least_ns: float = 1000.0) -> str | None:
+    """How far the times of two kinds of chunk differ; None when they do not clearly.
+
+    A quartile must differ by a quarter and by `least_ns`, and the chance that one is longer than the other must be
+    away from one half by 0.12 and by six standard deviations.
+    """
+    first, second = (np.quantile(times, _QUARTILES) for times in (usual, other))
+    apart = np.abs(second - first)
+    clear = (apart > _SHARE * np.minimum(first, second)) & (apart > least_ns)
+    longer = _longer(usual, other)
+    deviation = np.sqrt((len(usual) + len(other) + 1) / (12 * len(usual) * len(other)))
+    if not clear.any() or abs(longer - 0.5) < max(_RANKS, _DEVIATIONS * deviation):
+        return None
+    return f"median {second[1] / 1000:.1f} us instead of {first[1] / 1000:.1f} us, longer in {longer:.0%} of pairs"
+
+
+def _longer(usual: Nanoseconds, other: Nanoseconds) -> float:
+    """The chance that the other takes longer, ties counted half (Mann and Whitney 1947)."""
+    ordered = np.sort(usual)
+    below, up_to = np.searchsorted(ordered, other, "left"), np.searchsorted(ordered, other, "right")
+    return float((below + up_to).mean() / (2 * len(usual)))

@@ -68,7 +68,7 @@ class _Law:
 
 
 class Telling:
-    """What `learn` learned.
+    """The result of `learn`.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def _edges(values: Array) -> Array:
 
 
 def learn(first: Array, second: Array) -> Telling:
-    """What tells outputs (m, F, n) of two inputs apart."""
+    """Learn to tell outputs (m, F, n) of two inputs apart."""
     m, features, n = first.shape
     flat = first.reshape(m, -1), second.reshape(len(second), -1)
     waves = _fourier(first), _fourier(second)

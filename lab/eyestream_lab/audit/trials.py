@@ -1,4 +1,4 @@
-"""What the audit tries: worst-case neighbours, and cells for what comes out.
+"""Trials of the audit: worst-case neighbours, and cells for the outputs.
 
 A mechanism joins with an `AuditPart`, which its entry refers to.
 """
@@ -10,9 +10,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration
+from eyestream.core.calibration import Calibration, Provenance, Tables
 from eyestream.core.mechanisms.registry import names
 from eyestream.core.noise import Noise
+from eyestream.core.session import OffsetSpec
 from eyestream.errors import ConfigError
 from eyestream_lab.audit.estimate import Bound, Counts, lower_bound
 from eyestream_lab.parts import part_of
@@ -28,6 +29,7 @@ __all__ = [
     "bounded",
     "cases",
     "count",
+    "made_by_hand",
     "synthetic",
     "trial_of",
 ]
@@ -126,6 +128,27 @@ def synthetic(mechanism: str, n: int, features: int, width: float = 1e9) -> Cali
     One release of many equal features is many independent ones of one feature. Raises ConfigError as `trial_of`.
     """
     return _audit_part(mechanism).synthetic(n, features, width)
+
+
+def made_by_hand(
+    mechanism: str, n: int, features: int, width: float, tables: Tables, *, takes_off: OffsetSpec | None = None
+) -> Calibration:
+    """A calibration for so many features with the range -`width` .. `width`, of whose recordings there are none."""
+    return Calibration(
+        mechanism=mechanism,
+        names=tuple(f"feature{i}" for i in range(features)),
+        units=("1",) * features,
+        rate_hz=2.0,
+        n=n,
+        k=None,
+        declared=np.zeros(features, dtype=np.bool_),
+        lo=np.full(features, -width),
+        hi=np.full(features, width),
+        fill=np.zeros(features),
+        tables=tables,
+        provenance=Provenance("none: made for an audit", 0, 0, None, (), "audit"),
+        takes_off=takes_off,
+    )
 
 
 def count(trial: Trial, draws: int) -> tuple[Counts, Counts]:

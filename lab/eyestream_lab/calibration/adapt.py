@@ -34,7 +34,7 @@ __all__ = ["SHARES", "adapt_joint"]
 Array = NDArray[np.float64]
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the recordings' own moments in the mixture."""
+"""Shares of the recordings' own moments in the mixture."""
 
 TIED = 1.02
 """Shares that miss no more than so many times the least tell as much, and the largest of them is taken: in a fold the
@@ -148,7 +148,7 @@ def _of(kept: NDArray[np.bool_], own: Standard, corpus: Corpus) -> tuple[Standar
 
 
 def _moments_of(tables: JointTables, sd: Array) -> Moments:
-    """Of the modes that a calibration describes, in units of another `sd` (F,)."""
+    """Moments of the modes that a calibration describes, in units of another `sd` (F,)."""
     active = np.flatnonzero(tables.sd > 0)
     expand = tables.expand * np.repeat(tables.sd[active] / sd[active], len(tables.modes))
     stable, transient = tables.covariances

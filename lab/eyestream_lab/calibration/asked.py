@@ -17,6 +17,7 @@ from eyestream.core.calibration.calibration import product
 from eyestream.core.mechanisms.asked.chain import MOST
 from eyestream.core.mechanisms.asked.tables import AskedTables
 from eyestream.errors import CalibrationError
+from eyestream_lab.calibration.anchors import anchor_of
 from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus
 
 __all__ = ["adapt_asked", "calibrate_asked"]
@@ -111,13 +112,13 @@ def _made(corpus: Corpus, declared: NDArray[np.bool_], description: str, base: C
 
 
 def _rooted(corpus: Corpus, base: Anchor | None) -> tuple[Anchor, Array]:
-    """What is public of the baselines, and the mean root (F,) of features of which roots are taken; 0 of others."""
+    """The public part of the baselines, and the mean root (F,) of features of which roots are taken; 0 of others."""
     roots = np.isin(corpus.names, _ROOTED) if base is None else base.roots
     assert roots is not None
     bounds = [np.where(roots, np.sqrt(np.maximum(bound, 0.0)), bound) for bound in (corpus.lo, corpus.hi)]
     values = np.sqrt(np.maximum(corpus.chunks, 0.0)) * corpus.seen
     level = values.sum(axis=(0, 2)) / np.maximum(corpus.seen.sum(axis=(0, 2)), 1)
-    anchor = Anchor.of(bounds[0], bounds[1], np.zeros(len(roots)), corpus.n, corpus.rate_hz)
+    anchor = anchor_of(bounds[0], bounds[1], np.zeros(len(roots)), corpus.n, corpus.rate_hz)
     return replace(anchor, roots=roots), np.where(roots, level, 0.0)
 
 

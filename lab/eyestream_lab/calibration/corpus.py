@@ -13,6 +13,7 @@ from eyestream.core.calibration.tables import Tables
 from eyestream.core.frame import Domain
 from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark, same_rate
+from eyestream_lab.calibration.anchors import anchor_of
 
 __all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "in_sequence", "refuse_twice", "whole_chunks"]
 
@@ -23,7 +24,7 @@ WORDBOOK_MINIMA = ("wb1_min", "wb2_min", "wb3_min", "wb4_min")
 
 
 class Rows(Protocol):
-    """What a corpus needs of a recording: rows (m, F), their names and rate, and a name for messages."""
+    """A recording, as a corpus needs it: rows (m, F), their names and rate, and a name for messages."""
 
     @property
     def features(self) -> Array:
@@ -52,7 +53,7 @@ class Rows(Protocol):
 
     @property
     def front_end(self) -> FrontEndMark | None:
-        """What made the rows out of gaze, where that is known."""
+        """The front end that made the rows out of gaze, where that is known."""
         ...
 
 
@@ -170,7 +171,7 @@ class Corpus:
             when a recording has no chunk after its baseline.
         """
         centre = np.array([_mean_where(self.chunks[:, f], self.present[:, f]) for f in range(len(self.names))])
-        anchor = Anchor.of(self.lo, self.hi, centre, self.n, self.rate_hz)
+        anchor = anchor_of(self.lo, self.hi, centre, self.n, self.rate_hz)
         anchor.check(len(self.names), self.n)
         chunks = np.full_like(self.chunks, np.nan)
         for one in np.unique(self.person):
@@ -251,7 +252,7 @@ def in_sequence(scores: Array, index: NDArray[np.intp]) -> Array:
 
 
 def _mean_where(values: Array, there: NDArray[np.bool_]) -> float:
-    """Of chunks (N, n) that are there (N,); 0 when none is."""
+    """Mean of the chunks (N, n) that are there (N,); 0 when none is."""
     return float(values[there].mean()) if there.any() else 0.0
 
 

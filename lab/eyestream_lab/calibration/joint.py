@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
-from eyestream.core.mechanisms.klt.books import Book
+from eyestream.core.mechanisms.klt.books import ScoreBook
 from eyestream.errors import CalibrationError
 from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus
 from eyestream_lab.calibration.model import Model
@@ -31,7 +31,7 @@ def calibrate_joint(
     shed_identity: float = 0.0,
     ranks: bool = True,
     anchored: bool = False,
-    books: Sequence[Book] = (),
+    books: Sequence[ScoreBook] = (),
     shares: bool = True,
     declared: Sequence[str] = WORDBOOK_MINIMA,
     description: str = "recordings given by the user",
@@ -134,7 +134,7 @@ def tables_of(standard: Standard, model: Model, described: Array) -> JointTables
     )
 
 
-def shelved(books: Sequence[Book]) -> dict[str, NDArray[Any]]:
+def shelved(books: Sequence[ScoreBook]) -> dict[str, NDArray[Any]]:
     """At least one book, as fields of `JointTables`."""
     return {
         "book_shapes": np.array([(book.first, book.end, book.bits) for book in books], dtype=np.int64),

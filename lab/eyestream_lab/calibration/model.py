@@ -14,6 +14,7 @@ from eyestream_lab.calibration.persistence import lagged_moments, stable_part
 from eyestream_lab.calibration.row_parts import (
     MEMORIES_S,
     chunk_moments,
+    directed,
     fitted_parts,
     inverse_root,
     positive,
@@ -30,11 +31,11 @@ MEMORY_S = 37.0
 """Beside a stable component, the person's own, there is a transient one that decays by e in so long: of features that
 are coded as they are."""
 SHRINKAGE = 0.5
-"""Of the covariances of parts, known from few people, toward the shape of the whole."""
+"""Shrinkage of the covariances of parts, known from few people, toward the shape of the whole."""
 FLOOR = 1e-5
 """Least variance of a direction of a component, beside its largest: what looks back divides by it."""
 MOST_LEFT = 0.98
-"""Of any direction of the transient component, a chunk later."""
+"""Largest share of any direction of the transient component that is left a chunk later."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Model:
         pole = float(np.exp(-corpus.n / corpus.rate_hz / MEMORY_S))
         values, vectors = np.linalg.eigh(described.T @ described / len(described))
         count = min(SCORES, len(values))
-        basis = np.ascontiguousarray(vectors[:, ::-1][:, :count])
+        basis = np.ascontiguousarray(directed(vectors[:, ::-1][:, :count]))
         names = np.unique(person)
         people = len(names)
         own = [in_sequence(described[person == one] @ basis, index[person == one]) for one in names]
@@ -84,7 +85,7 @@ class Model:
         whole = stable + transient
         white = inverse_root(whole)
         values, vectors = np.linalg.eigh(white @ (transient @ transient + stable @ stable / (1 + weight) ** 2) @ white)
-        keep = vectors[:, [int(np.argmax(values))]].T @ white
+        keep = directed(vectors[:, [int(np.argmax(values))]]).T @ white
         onto = whole @ keep.T @ np.linalg.inv(keep @ whole @ keep.T)
         covariances, moves = keep @ self.covariances @ keep.T, None
         if self.moves is not None:  # of one score: its correlation with itself a chunk later
@@ -136,7 +137,7 @@ class Moments:
     def model(self) -> Model:
         """The leading directions, and how their scores move."""
         vectors = np.linalg.eigh(self.stable + self.transient)[1]
-        basis = np.ascontiguousarray(vectors[:, ::-1][:, :SCORES])
+        basis = np.ascontiguousarray(directed(vectors[:, ::-1][:, :SCORES]))
         stable, transient = (positive(basis.T @ part @ basis, FLOOR) for part in (self.stable, self.transient))
         move = _held(basis.T @ self.later @ basis, transient)
         pole = float(np.sqrt(np.trace(move @ transient @ move.T) / np.trace(transient)))

@@ -22,14 +22,14 @@ __all__ = ["MEMORIES_S", "chunk_moments", "fitted_parts", "inverse_root", "posit
 Array = NDArray[np.float64]
 
 MEMORIES_S = (np.inf, 60.0, 15.0)
-"""Of the parts."""
+"""Memories of the parts."""
 
 LAGS_S = tuple(3.0 * i for i in range(10)) + tuple(30.0 + 5.0 * i for i in range(8)) + tuple(range(70, 200, 10))
 """At which moments are compared: closer where more happens."""
 
 ROUNDS = 60
 _STRIDE_S = 1.5
-"""Of the rows that pairs begin at: neighbours say nearly the same."""
+"""Seconds between rows that pairs begin at: neighbours say nearly the same."""
 
 
 def row_moments(people: Sequence[tuple[Array, NDArray[np.bool_]]], rate_hz: float) -> tuple[Array, Array, Array]:
@@ -87,6 +87,18 @@ def positive(matrix: Array, floor: float) -> Array:
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     held: Array = (vectors * np.maximum(values, floor * max(values.max(), 0.0))) @ vectors.T
     return held
+
+
+def directed(vectors: Array) -> Array:
+    """Columns (M, d), each with the sign that makes its component of largest size positive.
+
+    An eigenvector's sign is free, and kernels of linear algebra choose it differently.
+
+    >>> directed(np.array([[0.6, -0.6], [0.8, -0.8]])).tolist()
+    [[0.6, 0.6], [0.8, 0.8]]
+    """
+    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+    return vectors * np.where(largest < 0, -1.0, 1.0)
 
 
 def inverse_root(covariance: Array) -> Array:

@@ -39,7 +39,7 @@ TRIED = np.array([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 """Shares; values are no straight lines of levels, so they are compared and not solved for."""
 
 RELEASES = 4
-"""Of each session: who stands still is missed most where a word is replaced, which is seldom."""
+"""Releases of each session: who stands still is missed most where a word is replaced, which is seldom."""
 
 EPSILON_PER_MINUTE = 18.0
 """At which calibrations are tried on the people who make them: bits are few then, and count where they are spent."""

@@ -22,7 +22,7 @@ TAIL = 0.01
 RANK_TAIL = 0.003
 """The same where features are coded on their maps, which take tails better."""
 KNOTS = 65
-"""Of each feature: quantiles of the corpus, evenly spaced."""
+"""Knots of each feature: quantiles of the corpus, evenly spaced."""
 
 
 def rank_knots(rows: Array, lo: Array, hi: Array) -> tuple[Array, Array]:

@@ -9,11 +9,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.calibration import Calibration, Provenance
+from eyestream.core.calibration.calibration import product
+from eyestream.core.mechanisms.tile.tables import MOST_SAMPLES, NAME, TileTables
 from eyestream.core.tiles.calibration import SHARE, UNIT, TileCalibration
 from eyestream.core.tiles.field import Field, dwelt
 from eyestream.errors import CalibrationError
+from eyestream.streams import FrontEndMark
 
-__all__ = ["MODES", "STEPS_DEG", "calibrate_tiles"]
+__all__ = ["MODES", "STEPS_DEG", "calibrate_tiles", "tile_calibration"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -35,7 +39,7 @@ _SMOOTH = 1
 """Which step smooths the places of a corpus of few people."""
 
 _EVERYWHERE = 0.02
-"""Of the prior lies evenly on the field: other people look elsewhere."""
+"""Share of the prior that lies evenly on the field: other people look elsewhere."""
 
 _ROUNDS = 80
 
@@ -43,7 +47,7 @@ _ROUNDS = 80
 def calibrate_tiles(
     people: Sequence[Counts], field: Field, slot_us: int, *, prior_slots: int, source: str
 ) -> TileCalibration:
-    """What can be learned from (slots, cells + 1) occupancies of each person, slots one after the other.
+    """Learn from (slots, cells + 1) occupancies of each person, slots one after the other.
 
     Shares are those of mixtures whose parts are known, and modes those of a hidden Markov model, by expectation and
     maximisation (Baum, Petrie, Soules, Weiss, 1970; Dempster, Laird, Rubin, JRSS B 39, 1977).
@@ -107,7 +111,7 @@ def _pairs(cells: Cells) -> Cells:
 
 
 def _chances(across: Array, upright: Array, pairs: Cells, field: Field) -> list[Array]:
-    """Of each step, the chances of the pairs of cells (p, 2)."""
+    """Chances of the pairs of cells (p, 2) at each step."""
     (r0, c0), (r1, c1) = (np.divmod(pairs[:, i], field.columns) for i in (0, 1))
     return [up[r0, r1] * over[c0, c1] for over, up in zip(across, upright, strict=True)]
 
@@ -171,3 +175,32 @@ def _whole(shares: Array, total: int) -> NDArray[np.int32]:
     largest = whole.argmax(axis=-1, keepdims=True)
     np.put_along_axis(whole, largest, np.take_along_axis(whole, largest, axis=-1) + rest, axis=-1)
     return whole.astype(np.int32)
+
+
+def tile_calibration(tiles: TileCalibration, people: int, front_end: FrontEndMark | None = None) -> Calibration:
+    """A calibration of the mechanism from what was learned of so many people.
+
+    Parameters
+    ----------
+    front_end
+        What counted the slots.
+    """
+    field = tiles.field
+    names = (*(f"row {row} column {column}" for row in range(field.rows) for column in range(field.columns)), "lost")
+    nothing = np.zeros(len(names))
+    figures = np.array([field.cell_deg, tiles.slot_us, tiles.prior_slots], dtype=np.float64)
+    return Calibration(
+        mechanism=NAME,
+        names=names,
+        units=("1",) * len(names),
+        rate_hz=1 / tiles.slot_s,
+        n=1,
+        k=None,
+        declared=np.zeros(len(names), dtype=np.bool_),
+        lo=nothing,
+        hi=nothing + MOST_SAMPLES,
+        fill=nothing,
+        tables=TileTables(**dict(tiles.arrays()), figures=figures),
+        provenance=Provenance(tiles.source, people, 0, None, (), product()),
+        front_end=front_end,
+    )

@@ -1,6 +1,7 @@
 """``eyestream audit``: attack a mechanism from outside, ours or anyone's."""
 
 import argparse
+import os
 import shlex
 import sys
 from typing import Any
@@ -38,7 +39,11 @@ def add_parser(subparsers: Any) -> None:
         "--program", nargs="+", metavar="CMD", help="instead: a program that reads and writes framed chunks"
     )
     parser.add_argument("--epsilon", type=positive, required=True, metavar="E", help="stated loss of one chunk")
-    parser.add_argument("--features", type=int, metavar="F", help="features of a chunk")
+    parser.add_argument(
+        "--features",
+        metavar="F",
+        help="features of a chunk; with asked: NAME[,NAME...], what is asked for, or a named set",
+    )
     parser.add_argument("--chunk", type=int, metavar="n", help="rows of a chunk")
     parser.add_argument(
         "--range", type=_range, metavar="LO,HI", help="values that a chunk may hold, both ends included"
@@ -61,10 +66,12 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        Arguments do not fit together, are out of range, or name nothing.
+        The system has no fork; arguments do not fit together, are out of range, or name nothing.
     CalibrationError
         The calibration cannot be used.
     """
+    if not hasattr(os, "fork"):
+        raise ConfigError("an audit copies the process of the mechanism, which this system cannot: Linux and macOS can")
     line = Line()
     report = audit(_subject(options), QUICK if options.quick else FULL, line)
     line.clear()
@@ -78,12 +85,13 @@ def _subject(options: argparse.Namespace) -> Subject:
     if (target is None) == (options.program is None):
         raise ConfigError("give either MECHANISM or --program CMD")
     if target is not None and (options.calibration is not None or ":" not in target):
-        given = [name for name in (*_SHAPE, "session", "missing") if getattr(options, name) not in (None, False)]
+        own = ("chunk", "range", "session", "missing")
+        given = [name for name in own if getattr(options, name) not in (None, False)]
         if given:
             raise ConfigError(f"--{given[0]} is not for {target}: the calibration says it")
         if options.calibration is None:
             raise ConfigError(f"{target} needs --calibration NAME; a function is named module:function")
-        return mechanism(target, options.calibration, options.epsilon, limit_s=options.limit)
+        return mechanism(target, options.calibration, options.epsilon, features=options.features, limit_s=options.limit)
     if options.calibration is not None:
         raise ConfigError("--calibration is for mechanisms that are named, not for a program")
     lacking = [name for name in _SHAPE if getattr(options, name) is None]
@@ -91,7 +99,7 @@ def _subject(options: argparse.Namespace) -> Subject:
         raise ConfigError(f"--{lacking[0]} is needed: a function or a program does not say it")
     low, high = options.range
     claim = {
-        "features": options.features,
+        "features": _whole(options.features),
         "chunk": options.chunk,
         "low": low,
         "high": high,
@@ -105,6 +113,13 @@ def _subject(options: argparse.Namespace) -> Subject:
         raise ConfigError("--session is for a Python function")
     words = options.program
     return program(tuple(shlex.split(words[0]) if len(words) == 1 else words), **claim)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(f"--features: expected how many features a chunk has, not {text}") from None
 
 
 def _range(text: str) -> tuple[float, float]:

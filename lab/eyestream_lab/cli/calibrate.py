@@ -28,7 +28,7 @@ __all__ = ["add_parser", "main"]
 
 _INSIDE = (
     "Do not release the people of these recordings with it: who is in a calibration is found more easily "
-    "(docs/corpus.md has figures)"
+    "(docs/corpus-figures.md has figures)"
 )
 
 
@@ -47,9 +47,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--adapt",
         metavar="BASE",
-        help="a calibration of klt, file or shipped name, made again for the tracker of the recordings: maps of the "
-        "features from them, and a mixture of both models, as tells most of recordings that are left out; needs "
-        "neither --mechanism nor --chunk",
+        help="a calibration of klt or of asked features, file or shipped name, made again for the tracker of the "
+        "recordings: maps or units of the features from them, and a mixture of both models; needs neither --mechanism "
+        "nor --chunk",
     )
     parser.add_argument(
         "--mechanism",
@@ -197,7 +197,9 @@ def _adapt(options: argparse.Namespace) -> None:
         f"recordings, hash {calibration.content_hash}"
     )
     if kept:
-        print(f"features that did not vary or were not there, with the map of {options.adapt}: {', '.join(kept)}")
+        constant = calibration.constant[calibration.names.index(kept[0])]
+        then = "nobody can ask for them" if constant else f"they have the map of {options.adapt}"
+        print(f"features that did not vary or were not there, so {then}: {', '.join(kept)}")
     print(_INSIDE)
 
 

@@ -84,7 +84,7 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _found(path: Path, profile: Profile, options: argparse.Namespace) -> tuple[dict[str, Any], Score | None]:
-    """What is said of one recording, whose events are written; and its score, where it has labels."""
+    """Write the events of one recording; gives the line on it, and its score where it has labels."""
     gaze = load_gaze(path, profile)
     events, found = detect(gaze.profile, gaze.samples, options.algorithm)
     if options.out is not None:
@@ -111,7 +111,7 @@ def _found(path: Path, profile: Profile, options: argparse.Namespace) -> tuple[d
 
 
 def _agreement(score: Score) -> dict[str, Any]:
-    """As JSON knows it: null where there was nothing to find."""
+    """The score for JSON: null where there was nothing to find."""
 
     def number(value: float) -> float | None:
         return round(value, 4) if math.isfinite(value) else None

@@ -116,7 +116,7 @@ def _made(read: Callable[[Path], Recording], path: Path, target: Path) -> str:
 
 
 def _reader(options: argparse.Namespace, layout: Layout | None) -> Callable[[Path], Recording]:
-    """What makes rows of a file."""
+    """The front end that makes rows of a file."""
     if layout is not None and layout.holds == "features":
         if options.profile is not None:
             raise ConfigError(f"--profile: layout {layout.name} holds rows of features, no gaze")

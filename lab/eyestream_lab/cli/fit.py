@@ -117,7 +117,7 @@ def _line(fit: FeatureFit) -> str:
 
 
 def _front_ends(calibration: Calibration, recordings: Sequence[Recording]) -> tuple[list[str], bool]:
-    """What is to be said of the front ends that made the rows."""
+    """Notes on the front ends that made the rows."""
     made = {recording.front_end for recording in recordings}
     lines, fine = [], True
     for mark in sorted((mark for mark in made if mark is not None), key=lambda mark: mark.front_end):

@@ -2,25 +2,29 @@
 
 import argparse
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eyestream.errors import ConfigError, RecordingError
+from eyestream.gaze.doubt import GAZE_DOUBTS
+from eyestream.gaze.entry import USUAL
 from eyestream.gaze.profile import NEWEST
 from eyestream.gaze.profile_text import parse_profile
+from eyestream.rim.files.extraction import LEAST_FORWARD
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.profiles import SHIPPED, load_profile
 from eyestream.rim.files.recordings import check_file
 from eyestream_lab.cli.options import check_targets
 from eyestream_lab.events.labels import count, detect
-from eyestream_lab.files.inspection import inspect_table
+from eyestream_lab.files.inspection import inspect_eyelink, inspect_table
 
 __all__ = ["add_parser", "main"]
 
 _USUAL = {"fixations": (0.5, 5.0), "saccades": (0.5, 5.0), "blinks": (0.02, 0.8)}
-"""What people have of each in a second, roughly: outside of it a unit or a column is wrong more often than the eye."""
+"""Usual events a second, roughly: outside of this a unit or a column is wrong more often than the eye."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -32,7 +36,9 @@ def add_parser(subparsers: Any) -> None:
         "range and speed, how many samples a second there are, and how many are lost. Propose a profile as TOML, read "
         "the file with it, and say whether the result looks like a person's gaze. FILE is only read.",
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help=".csv, .tsv or .txt with a header, also with .gz")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help=".csv, .tsv or .txt with a header, or .asc; also with .gz"
+    )
     parser.add_argument("--profile", metavar="P", help="try this profile instead of proposing one")
     parser.add_argument("--out", type=Path, metavar="TOML", help="write the proposed profile; must not exist")
     parser.add_argument("--picture", type=Path, metavar="PNG", help="draw the first minute as it is read")
@@ -52,14 +58,15 @@ def main(options: argparse.Namespace) -> None:
     check_file(options.file)
     if name.endswith(".npz"):
         raise RecordingError(f"{options.file}: .npz files hold rows, not gaze: try eyestream fit")
-    if options.profile is None and not name.endswith((".csv", ".tsv", ".txt")):
-        known = "profile eyelink" if name.endswith(".asc") else f"one of {', '.join(SHIPPED)}, or your own"
+    if options.profile is None and not name.endswith((".csv", ".tsv", ".txt", ".asc")):
+        known = f"one of {', '.join(SHIPPED)}, or your own"
         raise RecordingError(f"{options.file}: not a text table with a header: try --profile with {known}")
+    unusual: list[str] = []
     if options.profile is not None:
         gaze = load_gaze(options.file, load_profile(options.profile))
     else:
-        gaze = _proposed(options.file, options.out)
-    _tried(gaze)
+        gaze, unusual = _proposed(options.file, options.out)
+    _tried(gaze, unusual)
     if options.profile is None and options.out is not None:
         print(f"written: {options.out}. Next: eyestream extract {options.file} --profile {options.out} --out DIR")
     if options.picture is not None:
@@ -67,8 +74,9 @@ def main(options: argparse.Namespace) -> None:
         _draw(gaze, options.picture)
 
 
-def _proposed(path: Path, out: Path | None) -> GazeRecording:
-    proposal = inspect_table(path)
+def _proposed(path: Path, out: Path | None) -> tuple[GazeRecording, list[str]]:
+    is_eyelink = path.name.lower().removesuffix(".gz").endswith(".asc")
+    proposal = inspect_eyelink(path) if is_eyelink else inspect_table(path)
     if out is not None:
         proposal.plain["name"] = re.sub(r"[^a-z0-9-]+", "-", out.stem.lower()).strip("-") or "mine"
     text = proposal.toml()
@@ -85,17 +93,33 @@ def _proposed(path: Path, out: Path | None) -> GazeRecording:
             raise ConfigError(f"{out}: exists already; nothing was written") from None
         except OSError as error:
             raise ConfigError(f"{out}: cannot be written: {error.strerror}") from None
-    return load_gaze(path, parse_profile(text, "the proposed profile"))
+    return load_gaze(path, parse_profile(text, "the proposed profile")), proposal.unusual
 
 
-def _tried(gaze: GazeRecording) -> None:
-    """Say what comes of it."""
+def _tried(gaze: GazeRecording, unusual: Sequence[str]) -> None:
+    """Say what comes of it, and what is unusual."""
     runs = count(gaze.samples, *detect(gaze.profile, gaze.samples))
     t = gaze.samples.t[np.isfinite(gaze.samples.t)]
     seconds = max(float(t[-1] - t[0]), 1e-9) if len(t) else 1e-9
     lost = 1.0 - float(gaze.samples.valid.mean())
     print(f"\nread with it: {len(gaze.samples)} samples, {seconds:.0f} s, {lost:.1%} lost")
-    strange = ["most samples are lost: gaze in another unit, or [camera] of another size"] if lost > 0.5 else []
+    strange = [*unusual] + (
+        ["most samples are lost: gaze in another unit, or [camera] of another size"] if lost > 0.5 else []
+    )
+    kept = (
+        float(np.mean(np.diff(np.maximum.accumulate(np.nan_to_num(gaze.samples.t, nan=-np.inf))) > 0))
+        if len(t) > 1
+        else 0
+    )
+    if kept < LEAST_FORWARD:
+        strange.append(f"{1.0 - kept:.1%} of the times do not go forward: eyestream extract refuses the file")
+    if seconds < USUAL.window_s:
+        strange.append(
+            f"{seconds:.0f} s is less than the {USUAL.window_s:g} s of a row: eyestream extract makes none. Join "
+            "the trials of a person, with their times, into one file"
+        )
+    if gaze.doubt is not None:
+        strange.append(GAZE_DOUBTS[gaze.doubt])
     for name, (least, most) in _USUAL.items():
         rate = runs[name[0].upper()] / seconds
         print(f"{name:<10} {rate:.2f} a second")

@@ -40,7 +40,7 @@ def add_own_options(parser: argparse.ArgumentParser) -> None:
 
 
 def own_options(options: argparse.Namespace) -> dict[str, Any]:
-    """What `add_own_options` collected; raises ConfigError for one that is not NAME=VALUE."""
+    """The options of `add_own_options`; raises ConfigError for one that is not NAME=VALUE."""
     given: dict[str, Any] = {}
     for text in options.option or ():
         try:

@@ -3,44 +3,50 @@
 import argparse
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from eyestream.claims.facts import Correlated
+from eyestream.claims.correlation.published import Correlated
 from eyestream.cli.ledger_words import plural
 from eyestream.cli.options import RECORDING, add_profile, positive
 from eyestream.cli.progress import Progress, load_all
 from eyestream.core.calibration import Calibration
-from eyestream.core.charge import LEVELS
+from eyestream.core.charge import DELTA_UNITS, EPSILON_UNITS, LEVELS, Ceilings, charge_of, charges_of
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.registry import entry_of
-from eyestream.errors import ConfigError
+from eyestream.core.meter import Odometer
+from eyestream.core.remaining import left_of
+from eyestream.core.whole import chunk_count
+from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.profile import Profile
 from eyestream.ops.asked_sets import asked_features
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations, recordings
-from eyestream.rim.files.extraction import refuse_nothing, stem
+from eyestream.rim.files.extraction import stem
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from eyestream.streams import GAZE
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.plan.ceilings import check_fading
+from eyestream.rim.plan.words import too_little
+from eyestream.streams import GAZE, StreamKey
+from eyestream.wire.topics import FEATURE_STREAM
 from eyestream_lab.cli import privatize_corpus
-from eyestream_lab.cli.booking import booked
 from eyestream_lab.cli.options import add_own_options, add_workers, check_targets, own_options
 from eyestream_lab.cli.privatize_words import after, before, line
-from eyestream_lab.cli.schedule import add_schedule, check_schedule, kept_low
-from eyestream_lab.cli.worth import add_worth, first_row
+from eyestream_lab.cli.schedule import add_schedule, add_worth, check_schedule, first_row, kept_low
 from eyestream_lab.files.labels import load_labels
 from eyestream_lab.recordings.gaze import front_end_of, save_released_gaze, write_claim
-from eyestream_lab.recordings.privatize import privatize, privatize_whole
+from eyestream_lab.recordings.privatize import Booking, RefusedError, privatize, privatize_whole
 from eyestream_lab.recordings.released import Released, claim_beside
 from eyestream_lab.recordings.worth import refuse_own_people
 
-__all__ = ["add_parser", "main"]
+__all__ = ["add_parser", "booked", "main"]
 
 
 def add_parser(subparsers: Any) -> None:
@@ -165,7 +171,7 @@ def _loaded(options: argparse.Namespace, calibration: Calibration, profile: Prof
     """The recordings, which must be of the calibration's features and front end."""
     loaded = load_all(options.recordings, profile, front_end_of(calibration))
     for recording in loaded:
-        refuse_nothing(recording)
+        _refuse_nothing(recording)
         calibration.check_stream(recording.names, recording.rate_hz)
         if recording.front_end is not None:
             calibration.check_front_end(recording.front_end)
@@ -201,7 +207,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _people(options: argparse.Namespace) -> list[str]:
-    """Whose each recording is; nothing where all are of one person."""
+    """Person of each recording; nothing where all are of one person."""
     if options.participants is None:
         return []
     return [one.person for one in load_labels(options.participants, "participant_id", options.recordings)]
@@ -221,7 +227,7 @@ def _releases(
         return
     if options.ledger is not None and options.participants is not None:
         raise ConfigError("--ledger books one person's device: it is not for --participants")
-    mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
+    mechanism, correlated = _built(options, calibration, loaded)
     first = first_row(options, calibration, loaded, mechanism.frame.active)
     with booked(options, calibration, loaded, mechanism, first) as booking:
         people = _people(options)
@@ -255,9 +261,15 @@ def _given(options: argparse.Namespace, calibration: Calibration) -> dict[str, A
     return own | {"features": asked_features(options.features, calibration.names)}
 
 
-def _builder(options: argparse.Namespace, calibration: Calibration) -> Callable[[float], Mechanism]:
-    """The mechanism of an epsilon."""
-    return functools.partial(build, calibration, **_given(options, calibration))
+def _built(
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording]
+) -> tuple[Mechanism, Correlated | None]:
+    """The mechanism and the claim of `kept_low`; says where its epsilon leaves nothing to see."""
+    build_at = functools.partial(build, calibration, **_given(options, calibration))
+    mechanism, correlated = kept_low(options, calibration, loaded, build_at)
+    for said in too_little(mechanism):
+        print(f"warning: {said}")
+    return mechanism, correlated
 
 
 def _release_with_workers(
@@ -266,7 +278,7 @@ def _release_with_workers(
     """Release them on processes or on a cluster."""
     from eyestream_lab.recordings.batch import BatchSettings, privatize_batch  # noqa: PLC0415  for who asks for workers
 
-    mechanism, correlated = kept_low(options, calibration, loaded, _builder(options, calibration))
+    mechanism, correlated = _built(options, calibration, loaded)
     first = first_row(options, calibration, loaded, mechanism.frame.active)
     counted = Progress("privatize", len(loaded), "recordings")
     with booked(options, calibration, loaded, mechanism, first) as booking:
@@ -293,3 +305,98 @@ def _release_with_workers(
         print(f"{target}: {plural(claim['chunks'])}" + (f", epsilon {e:g}" if (e := claim["epsilon"]) else ""))
     for said in after(loaded, claim_beside(targets[0])):
         print(said)
+
+
+def _refuse_nothing(recording: Recording) -> None:
+    """Raise RecordingError for a recording in which every value is missing: a release would spend epsilon on nothing.
+
+    Who sees the refusal holds the recording. That the eye was never seen is in no release.
+    """
+    if not np.isfinite(recording.features).any():
+        raise RecordingError(
+            f"{recording.path}: every value of its {len(recording.t)} rows is missing, so nothing is released and "
+            "nothing spent. Are the unit and the columns of the profile those of the file?"
+        )
+
+
+@contextlib.contextmanager
+def booked(
+    options: argparse.Namespace, calibration: Calibration, loaded: list[Recording], mechanism: Mechanism, first: int
+) -> Iterator[Booking | None]:
+    """Where releases of rows from number `first` on are booked, with the ledger of --ledger open; None without one.
+
+    Raises
+    ------
+    ConfigError
+        The device was moved to another ledger; or this one counts it otherwise, has no room for all of it, or does not
+        allow the release.
+    LedgerError
+        It cannot be used.
+    """
+    if options.ledger is None:
+        yield None
+        return
+    key, today, ceilings = (
+        StreamKey(options.device, FEATURE_STREAM),
+        int(time.time()) // 86_400,
+        _ceilings(options, mechanism),
+    )
+    with Ledger(options.ledger, ceilings=ceilings) as ledger:
+        ledger.refuse_moved(options.device, f"--ledger {options.ledger}: --device")
+        odometer = ledger.odometer(options.device)
+        _check_counted_alike(options, calibration.n, odometer)
+        _check_room(options, mechanism, [len(each.t) - first for each in loaded], odometer, ceilings)
+        try:
+            yield Booking(ledger, key, today, ceilings.levels)
+        except RefusedError as error:
+            raise ConfigError(f"--ledger {options.ledger}: {error}") from None
+        odometer = ledger.odometer(options.device)
+    if odometer is not None:
+        spent = f"epsilon {odometer.epsilon / EPSILON_UNITS:g}"
+        spent += f", delta {odometer.delta / DELTA_UNITS:g}" if odometer.delta else ""
+        print(f"{options.ledger}: {spent} for {options.device} since the ledger began")
+
+
+def _ceilings(options: argparse.Namespace, mechanism: Mechanism) -> Ceilings:
+    """Ceilings of the person's device in the ledger."""
+    ceilings, charge = Ceilings.of(lifetime=options.lifetime_epsilon), charge_of(mechanism)
+    if options.lifetime_mode != "fade":
+        return ceilings
+    check_fading(ceilings, charge, "--lifetime-mode", lifetime="--lifetime-epsilon")
+    for level in range(LEVELS):
+        mechanism.faded(level)  # one that cannot be is said before anything is booked
+    return replace(ceilings, levels=LEVELS)
+
+
+def _check_room(
+    options: argparse.Namespace,
+    mechanism: Mechanism,
+    lengths: list[int],
+    odometer: Odometer | None,
+    ceilings: Ceilings,
+) -> None:
+    """Refuse what does not fit as a whole, before any of it is spent."""
+    charges = charges_of(mechanism, ceilings.levels)
+    chunks = [chunk_count(rows, mechanism.n) - mechanism.baseline_chunks for rows in lengths]
+    if mechanism.sessions:
+        del chunks[:: mechanism.sessions]
+    wanted = sum(-(-max(count, 0) // options.every) for count in chunks)
+    for left in left_of(odometer, ceilings, charges, today=0):
+        if left.chunks < wanted:
+            raise ConfigError(
+                f"--lifetime-epsilon {options.lifetime_epsilon:g}: leaves {options.device} {plural(left.chunks)}, and "
+                f"the recordings have {wanted}; nothing was spent"
+            )
+
+
+def _check_counted_alike(options: argparse.Namespace, n: int, odometer: Odometer | None) -> None:
+    """Another chunk length or window would withhold the first chunks, when the others were spent already."""
+    if odometer is None:
+        return
+    stream = odometer.streams.get(FEATURE_STREAM)
+    if odometer.window or (stream is not None and stream.chunk != n):
+        counted = f"chunks of {stream.chunk} rows" if stream else "other streams"
+        raise ConfigError(
+            f"--ledger {options.ledger}: counts {options.device} in {counted} and windows of {odometer.window} chunks; "
+            f"expected {n} rows and no window: take another --device or ledger"
+        )

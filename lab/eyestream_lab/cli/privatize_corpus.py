@@ -167,7 +167,7 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _kind(entry: SystemEntry, options: argparse.Namespace) -> Kind[Any]:
-    """What the corpus holds, as the system reads it."""
+    """Contents of the corpus, as the system reads it."""
     profile = options.profile
     if options.fixations:
         if not entry.fixations or profile is not None:

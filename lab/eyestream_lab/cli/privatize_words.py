@@ -1,4 +1,4 @@
-"""What ``eyestream privatize`` says: of the price, of the recordings, of each release."""
+"""Words of ``eyestream privatize``: on the price, on the recordings, on each release."""
 
 import argparse
 import shlex
@@ -29,7 +29,7 @@ def before(options: argparse.Namespace, calibration: Calibration, loaded: Sequen
 
 
 def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
-    """What who holds the recording should know of it. It is said on the terminal alone: none of it has noise."""
+    """Notes for the owner of the recording. They go to the terminal alone: none of them has noise."""
     if recording.gaps_s:
         yield f"{recording.path}: gaps of {recording.gaps_s:.0f} s in all are closed: rows stand one after the other"
     known = tracker(calibration, recording)
@@ -38,7 +38,7 @@ def _notes(calibration: Calibration, recording: Recording) -> Iterator[str]:
 
 
 def tracker(calibration: Calibration, recording: Recording) -> str | None:
-    """What is to be said where the tracker is not the calibration's, or nobody said which it is."""
+    """Note for a tracker that is not the calibration's, or that nobody named."""
     ours, made = recording.front_end, calibration.front_end
     if ours is not None and not calibration.check_front_end(ours) and made is not None:
         said = f"rows of another tracker ({ours.profile}) than the calibration's ({made.profile})"
@@ -53,7 +53,7 @@ def tracker(calibration: Calibration, recording: Recording) -> str | None:
 
 
 def _price(options: argparse.Namespace, calibration: Calibration) -> str:
-    """What a release costs, in a line."""
+    """Cost of a release, in a line."""
     minute = options.epsilon * 60.0 * calibration.rate_hz / (calibration.n * options.every)
     what, unit = f"chunks of {calibration.n} rows", f"a chunk (all features together), so {minute:.3g} a minute"
     if options.whole:
@@ -78,7 +78,7 @@ def after(loaded: Sequence[Recording], claim: Path) -> Iterator[str]:
 
 
 def line(released: Released, target: Path, *, fades: bool) -> str:
-    """What was released of a recording."""
+    """Released part of a recording."""
     delta = f", delta {released.delta:g}" if released.delta else ""
     if released.epsilon is None:
         return f"{target}: {plural(released.chunks)}; {released.guarantee.statement}"

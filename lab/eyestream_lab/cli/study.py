@@ -1,21 +1,26 @@
 """`eyestream study`: what the mechanisms cost and what they stop, measured on recordings."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from eyestream.cli.options import RECORDING, add_profile, positive
-from eyestream.cli.progress import Line, load_all
-from eyestream.errors import ConfigError, meant
+from eyestream.cli.options import RECORDING, add_profile, positive, whole
+from eyestream.cli.progress import Line, Progress
+from eyestream.errors import ConfigError, ShortRecordingError, meant
+from eyestream.gaze.profile import Profile
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.cli.options import add_workers
 
 __all__ = ["add_parser", "main"]
+
+Labels = dict[str, dict[str, str]] | None
 
 _SUFFIXES = (".npz", ".csv", ".csv.gz")
 
@@ -44,14 +49,20 @@ def add_parser(subparsers: Any) -> None:
         help="make this table or figure alone, from cells that are saved in DIR or computed now: DIR/tables/NAME.md, "
         "or FILE; 'list' shows the names. 'attacks' is that of the attacks on people: DIR/attacks.md",
     )
+    parser.add_argument(
+        "--people",
+        metavar="WHO",
+        help="whose recordings these are: a table with recording and participant_id, a pattern with one group that "
+        "finds the person in a file's name, such as '(P[0-9]+)_', or 'each' for another person each",
+    )
     parser.add_argument("--labels", type=Path, metavar="FILE", help="CSV recording,person,label... to classify by")
     parser.add_argument("--published", type=Path, metavar="FILE", help="CSV of a paper's NMSE values, to show beside")
     parser.add_argument(
         "--only",
         nargs="+",
         metavar="PART",
-        help="compute these parts alone and write their tables as CSV; tables, linkage (with --labels) and central are "
-        "computed only when named, and have a page each",
+        help="compute these parts alone and write their tables as CSV; tables, linkage (with --labels), central and "
+        "asked are computed only when named, and have a page each",
     )
     parser.add_argument(
         "--datasets",
@@ -61,6 +72,13 @@ def add_parser(subparsers: Any) -> None:
         "samples, which takes minutes for each release",
     )
     parser.add_argument("--quick", action="store_true", help="small: to see that everything runs")
+    parser.add_argument(
+        "--seed",
+        type=whole,
+        metavar="N",
+        help="let mechanisms draw from a generator with this seed, so that the same command gives the same tables, on "
+        "processes or on a cluster; such releases have no guarantee, and are for tables alone (default: none)",
+    )
     add_workers(parser, "do N cells at once, in processes (default: one for each core)")
     group = parser.add_argument_group(
         "attacks on people",
@@ -116,15 +134,51 @@ def main(options: argparse.Namespace) -> None:
     attacking = any(getattr(options, name) is not None for name in _ATTACK_OPTIONS)
     name, file = _table(options.table, attacking, tables)
     profile = load_profile(options.profile) if options.profile else None
-    loaded = load_all(_files(options.recordings), profile)
+    loaded = _long_enough(_files(options.recordings), profile)
+    labels = _people(options, loaded)
     if attacking or name == tables.ATTACKS:
-        page = _attack(options, loaded, file)
+        page = _attack(options, loaded, labels, file)
     elif name is not None:
-        page = _one_table(options, loaded, name, file)
+        page = _one_table(options, loaded, labels, name, file)
     else:
-        page = _study(options, loaded)
+        page = _study(options, loaded, labels)
     Line().clear()
     print(f"{len(loaded)} recordings: {page}")
+
+
+def _long_enough(paths: list[Path], profile: Profile | None) -> list[Recording]:
+    """All recordings but those that are shorter than the window of a row, which are counted and named."""
+    loaded, short = [], []
+    counted = Progress("read", len(paths), "recordings")
+    for number, path in enumerate(paths, start=1):
+        try:
+            loaded.append(load_rows(path, profile))
+        except ShortRecordingError:
+            short.append(path.name)
+        counted(number)
+    counted.clear()
+    if short:
+        told = f"{len(short)} of {len(paths)} recordings are shorter than the 30 s of a row and left out"
+        print(f"{told}: {', '.join(short)}", file=sys.stderr)
+    if not loaded:
+        raise ConfigError(f"{paths[0]}: no recording is as long as the 30 s of a row")
+    return loaded
+
+
+def _people(options: argparse.Namespace, loaded: list[Recording]) -> Labels:
+    """Who is who, as --labels or --people say; ConfigError where nobody says it and names leave it open."""
+    from eyestream_lab.study.named import check_one_person_each, people_of  # noqa: PLC0415
+    from eyestream_lab.study.population import read_labels  # noqa: PLC0415
+
+    if options.labels is not None and options.people is not None:
+        raise ConfigError("--people: not with --labels, whose column person says it")
+    if options.labels is not None:
+        return read_labels(options.labels)
+    names = [Path(recording.path).name.split(".")[0] for recording in loaded]
+    if options.people is not None:
+        return people_of(names, options.people)
+    check_one_person_each(names)
+    return None
 
 
 def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None, Path | None]:
@@ -144,30 +198,30 @@ def _table(asked: str | None, attacking: bool, tables: Any) -> tuple[str | None,
     return name, Path(file) if equals else None
 
 
-def _one_table(options: argparse.Namespace, loaded: list[Recording], name: str, file: Path | None) -> Path:
+def _one_table(
+    options: argparse.Namespace, loaded: list[Recording], labels: Labels, name: str, file: Path | None
+) -> Path:
     from eyestream_lab.study.run import made_quick  # noqa: PLC0415
 
     quick = options.quick or made_quick(options.out)
     if quick and not options.quick:
         print(f"{options.out} holds a quick study, and the table is of its cells: for a full one take another --out")
-    path: Path = _made(options, loaded, quick=quick).table(name, target=file, published=options.published)
+    path: Path = _made(options, loaded, labels, quick=quick).table(name, target=file, published=options.published)
     return path
 
 
-def _study(options: argparse.Namespace, loaded: list[Recording]) -> Path:
-    made = _made(options, loaded, quick=options.quick)
+def _study(options: argparse.Namespace, loaded: list[Recording], labels: Labels) -> Path:
+    made = _made(options, loaded, labels, quick=options.quick)
     path: Path = made.parts(options.only) if options.only else made.report(options.published)
     return path
 
 
-def _made(options: argparse.Namespace, loaded: list[Recording], *, quick: bool) -> Any:
+def _made(options: argparse.Namespace, loaded: list[Recording], labels: Labels, *, quick: bool) -> Any:
     from eyestream_lab.study.plan import FULL, QUICK  # noqa: PLC0415
-    from eyestream_lab.study.population import read_labels  # noqa: PLC0415
     from eyestream_lab.study.run import Study  # noqa: PLC0415
 
-    labels = read_labels(options.labels) if options.labels is not None else None
     plan = QUICK if quick else FULL
-    return Study(loaded, options.out, plan, labels, options.jobs, options.cluster, Line())
+    return Study(loaded, options.out, plan, labels, options.jobs, options.cluster, options.seed, Line())
 
 
 def _datasets(options: argparse.Namespace) -> Path:
@@ -179,6 +233,8 @@ def _datasets(options: argparse.Namespace) -> Path:
         raise ConfigError("--datasets: expected one folder, of a corpus")
     if options.attack not in (None, ["deep"]):
         raise ConfigError("--attack: with --datasets expected deep or nothing; all others attack there anyway")
+    if options.seed is not None:
+        raise ConfigError("--seed: not with --datasets, whose releases of corpora take none")
     _check_extra(options.attack)
     return study_datasets(
         open_folder(options.recordings[0], gaze_kind(load_profile(options.profile or "degrees"))),
@@ -200,9 +256,8 @@ def _check_extra(attackers: Sequence[str] | None) -> None:
         raise ConfigError("jax not installed: pip install 'eyestream-lab[deep]'")
 
 
-def _attack(options: argparse.Namespace, loaded: list[Recording], table: Path | None) -> Path:
+def _attack(options: argparse.Namespace, loaded: list[Recording], labels: Labels, table: Path | None) -> Path:
     from eyestream_lab.study.people.run import Scope, attack_people, subjects_of  # noqa: PLC0415
-    from eyestream_lab.study.population import read_labels  # noqa: PLC0415
 
     attackers = tuple(name.replace("exemplar-raw", "exemplar, raw") for name in options.attack or _ATTACKERS[:-1])
     _check_extra(attackers)
@@ -222,9 +277,10 @@ def _attack(options: argparse.Namespace, loaded: list[Recording], table: Path | 
         corpus=(f"{options.corpus}; " if options.corpus else "")
         + f"{len(loaded)} recordings{', simulated' if any(r.simulated for r in loaded) else ''}, "
         f"{sum(len(r.t) for r in loaded)} rows" + (f", made from gaze by {options.profile}" if options.profile else ""),
-        labels=read_labels(options.labels) if options.labels is not None else None,
+        labels=labels,
         jobs=options.jobs,
         cluster=options.cluster,
+        seed=options.seed,
         table=table,
         progress=Line(),
     )

@@ -1,4 +1,4 @@
-"""What attackers achieved against a system, from cells that `eyestream study --datasets` keeps."""
+"""Results of attackers against a system, from cells that `eyestream study --datasets` keeps."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ class Attacked:
 
 
 class _Cell(msgspec.Struct):
-    """What is needed of a cell; the one of the raw corpus has no mechanism, and one of maps no attackers."""
+    """Part of a cell that is needed; that of the raw corpus has no mechanism, and one of maps no attackers."""
 
     corpus: str
     people: int
@@ -69,7 +69,7 @@ class _Cell(msgspec.Struct):
 
 
 def attacked(study: Path, system: str, options: Mapping[str, object]) -> Attacked:
-    """What the study in a folder found for a system with its options.
+    """Results of the study in a folder for a system with its options.
 
     Of several cells the one with most splits; of these the one with most attackers, then the last one.
 

@@ -1,9 +1,10 @@
-"""What the release of a corpus promises: one of the house's claims, and the two files that say it beside the data."""
+"""Claims about the release of a corpus, and the two files that say each beside the data."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from eyestream.core.kinds import Claim, DifferentialPrivacy, Loss
 from eyestream.errors import ConfigError
@@ -20,6 +21,8 @@ __all__ = [
     "PUBLIC",
     "ROWS",
     "WHO",
+    "KAnonymity",
+    "PlausibleDeniability",
     "Promise",
     "exact",
     "of_person",
@@ -36,7 +39,7 @@ NO_STUDY = "Attackers: no study of this system was named when the corpus was rel
 WHO = "Who took part in which task, participant ids, and labels."
 ROWS = "How many rows or samples each recording has."
 PUBLIC = (WHO, ROWS)
-"""What every system releases as it is that has a recording for a recording of as many rows."""
+"""Facts that every system releases as they are that has a recording for a recording of as many rows."""
 MISSING = "Which values are missing, or which samples are lost."
 EVENTS = "How many events a person made, when each began, and how many samples it had."
 LANDINGS = "Where each saccade landed: a released one ends on the person's own raw sample."
@@ -44,9 +47,99 @@ KEPT = "Each sample that is kept."
 FIRST = "The first sample of a recording that is not lost, and when it was."
 
 
+@dataclass(frozen=True, slots=True)
+class KAnonymity(Claim):
+    """Each released record is the same for at least k people of a corpus (Sweeney, IJUFKS 10(5), 2002).
+
+    Attributes
+    ----------
+    k : at least 2.
+    among : whose records they are, such as "the 20 people of the corpus".
+    knowledge : what an attacker may know, such as "the original recordings of all but one of them".
+
+    Raises
+    ------
+    ValueError
+        when k is below 2.
+    """
+
+    kind: ClassVar[str] = "k-anonymity"
+    k: int
+    among: str
+    knowledge: str
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise ValueError(f"k-anonymity needs k of at least 2, not {self.k}")
+
+    @property
+    def statement(self) -> str:
+        """The claim in one sentence."""
+        return (
+            f"not differential privacy: k-anonymity with k = {self.k} among {self.among}, against an attacker who "
+            f"knows {self.knowledge}. Each released record belongs to at least {self.k} of them alike. What they "
+            "have in common is not hidden, and an attacker who knows more may tell them apart"
+        )
+
+    def facts(self) -> dict[str, object]:
+        """For machines."""
+        return {"kind": self.kind, "k": self.k, "among": self.among, "knowledge": self.knowledge}
+
+
+@dataclass(frozen=True, slots=True)
+class PlausibleDeniability(Claim):
+    """Each released record could have come from at least k people, with like probability.
+
+    A record y passes when at least k records d of the corpus, the true one among them, have
+    1 / gamma <= P(y | d) / P(y | d') <= gamma for any two of them (Bindschaedler, Shokri, Gunter: Plausible deniability
+    for privacy-preserving data synthesis, PVLDB 10(5), 2017).
+
+    Attributes
+    ----------
+    k : at least 2.
+    gamma : above 1.
+    among : whose records they are, in words.
+    record : what was tested of a release, in words.
+    as_it_is : what else a release holds of its people, untested, in words; empty where that is nothing.
+
+    Raises
+    ------
+    ValueError
+        when k is below 2, or gamma not above 1.
+    """
+
+    kind: ClassVar[str] = "plausible deniability"
+    k: int
+    gamma: float
+    among: str
+    record: str = "released record"
+    as_it_is: str = ""
+
+    def __post_init__(self) -> None:
+        if self.k < 2 or not self.gamma > 1:
+            raise ValueError(
+                f"plausible deniability needs k of at least 2 and gamma above 1, not {self.k} and {self.gamma}"
+            )
+
+    @property
+    def statement(self) -> str:
+        """The claim in one sentence, and what it does not cover in another."""
+        left = f". The claim does not cover what is released as it is: {self.as_it_is}" if self.as_it_is else ""
+        return (
+            f"not differential privacy: plausible deniability with k = {self.k} and gamma = {self.gamma:g} among "
+            f"{self.among}. At least {self.k} of them could have given each {self.record}, with probabilities that "
+            f"differ by a factor of at most {self.gamma:g}. That it was released may itself tell something{left}"
+        )
+
+    def facts(self) -> dict[str, object]:
+        """For machines."""
+        told = {"kind": self.kind, "k": self.k, "gamma": self.gamma, "among": self.among}
+        return told | {"record": self.record, "as_it_is": self.as_it_is}
+
+
 @dataclass(frozen=True)
 class Promise:
-    """What a release promises, and what it does not.
+    """The claim of a release, and its limits.
 
     Attributes
     ----------

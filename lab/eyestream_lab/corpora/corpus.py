@@ -50,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Survey:
-    """What every recording of a corpus holds, by part, and a hash of the files: never published."""
+    """Survey of every recording of a corpus, by part, and a hash of the files: never published."""
 
     extents: dict[Part, Extent]
     digest: str

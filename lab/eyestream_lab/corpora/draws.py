@@ -1,4 +1,4 @@
-"""What is random in the release of a corpus, all of it from words of the operating system.
+"""Random draws in the release of a corpus, all from words of the operating system.
 
 Partitions into groups and synthetic samples are uniform and normal floats. Noise that a guarantee of differential
 privacy rests on is a draw of an exact law of integers: a `Draws` is a `Noise` for mechanisms too.
@@ -7,7 +7,7 @@ privacy rests on is a draw of an exact law of integers: a `Draws` is a `Noise` f
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise import Law
+from eyestream.core.noise import Law, of_the_house
 from eyestream.core.noise.bits import Bits, SystemBits
 
 __all__ = ["Draws"]
@@ -15,12 +15,12 @@ __all__ = ["Draws"]
 Array = NDArray[np.float64]
 
 
+@of_the_house
 class Draws:
     """Random numbers; `bits` is another source than the operating system in tests alone."""
 
     def __init__(self, bits: Bits | None = None) -> None:
         self.bits: Bits = bits if bits is not None else SystemBits()
-        self.certified = bits is None
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         """One draw of an exact law, as `eyestream.core.noise.Noise` has it."""

@@ -34,9 +34,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.kinds import PlausibleDeniability
 from eyestream.rim.files.gaze import GazeRecording
-from eyestream_lab.corpora.claims import EVENTS, LANDINGS, PUBLIC, Promise
+from eyestream_lab.corpora.claims import EVENTS, LANDINGS, PUBLIC, PlausibleDeniability, Promise
 from eyestream_lab.corpora.corpus import Corpus, Part, Survey
 from eyestream_lab.corpora.deniability import check_deniability, people_alike
 from eyestream_lab.corpora.draws import Draws
@@ -271,7 +270,7 @@ class EventSynthPD:
         return FitCoder()
 
     def around(self, mean: Array) -> Array:
-        """What is taken off fixations with these means before they are compared: nothing."""
+        """Offset of fixations with these means before they are compared: nothing."""
         return np.zeros_like(mean)
 
 

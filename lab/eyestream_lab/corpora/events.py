@@ -195,7 +195,7 @@ class Canvas:
         self._put(event, start + steps_of(profile, count)[:, None] * (landing - start), "S")
 
     def recording(self, rate_hz: float) -> GazeRecording:
-        """What was put, on the nominal grid, in degrees, without pupils."""
+        """Gaze that was put, on the nominal grid, in degrees, without pupils."""
         return on_grid(self.xy, rate_hz, self.letters)
 
     def _put(self, event: int, xy: Array, letter: str) -> None:

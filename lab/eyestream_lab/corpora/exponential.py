@@ -47,7 +47,7 @@ def _times(rows: int, every: int, rate_hz: float) -> Array:
 
 
 def _as_it_is(every: int) -> tuple[str, ...]:
-    """What the number of released rows says of the number of rows."""
+    """The claim about the number of rows, which the number of released rows tells."""
     return (ROWS,) if every == 1 else (f"How many rows each recording has, divided by {every}.",)
 
 

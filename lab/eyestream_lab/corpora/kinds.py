@@ -1,4 +1,4 @@
-"""What a corpus can hold: rows of features, gaze, fixations, or maps. A kind reads and writes one recording."""
+"""Kinds of a corpus: rows of features, gaze, fixations, or maps. A kind reads and writes one recording."""
 
 import struct
 import zipfile
@@ -59,7 +59,7 @@ class Kind(Generic[Data]):
 
 @dataclass(frozen=True)
 class Extent:
-    """What is counted of a recording before anything is released of it."""
+    """Counts of a recording before anything is released of it."""
 
     rows: int
     valid: int

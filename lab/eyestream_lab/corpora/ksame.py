@@ -31,10 +31,9 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.kinds import KAnonymity
 from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpora.claims import WHO, Promise
+from eyestream_lab.corpora.claims import WHO, KAnonymity, Promise
 from eyestream_lab.corpora.corpus import Corpus, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.system import Unit, tasks_of
@@ -109,7 +108,7 @@ def group_mean(corpus: Corpus[Recording], survey: Survey, group: Sequence[Part],
 
 @dataclass(frozen=True)
 class OfGroups(Generic[Data]):
-    """What systems that release groups of k to 2k - 1 people have in common.
+    """Common part of systems that release groups of k to 2k - 1 people.
 
     Attributes
     ----------

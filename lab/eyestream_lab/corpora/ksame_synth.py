@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.kinds import KAnonymity, NoClaim
+from eyestream.core.kinds import NoClaim
 from eyestream.rim.files.gaze import GazeRecording
-from eyestream_lab.corpora.claims import EVENTS, PUBLIC, WHO, Promise
+from eyestream_lab.corpora.claims import EVENTS, PUBLIC, WHO, KAnonymity, Promise
 from eyestream_lab.corpora.corpus import Corpus, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.events import Canvas, Events, Timeline, events_of, normal_fixation
@@ -133,7 +133,7 @@ class KSameSynthTimed(OfGroups[GazeRecording]):
     def release(
         self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
-        """As many recordings as a group has members, of one law."""
+        """Release as many recordings as a group has members, of one law."""
         for group in parts_of_groups(unit.parts, self.k):
             events = [events_of(corpus.load(part)) for part in group]
             average, timeline = _Average.of(events, self.k), _common_timeline(events, self.k)

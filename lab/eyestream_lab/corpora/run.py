@@ -5,6 +5,7 @@ that a run that was interrupted goes on with the next one. Nothing of an interru
 released again with new random numbers. At the end one rename makes the folder the target.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eyestream.core.kinds import NoClaim
+from eyestream.core.noise import is_certified
 from eyestream.errors import ConfigError
 from eyestream.version import VERSION
 from eyestream_lab.corpora.attacked import Attacked
@@ -27,7 +29,7 @@ from eyestream_lab.corpora.system import System, Unit
 from eyestream_lab.workers import workers
 from eyestream_lab.workshop import once, sync, sync_all, workshop, write_whole
 
-__all__ = ["privatize_corpus"]
+__all__ = ["privatize_corpus", "release_with"]
 
 Data = TypeVar("Data")
 Progress = Callable[[int, int, str], None]
@@ -43,7 +45,6 @@ def privatize_corpus(
     out: Path,
     *,
     attackers: Attacked | None = None,
-    draws: Draws | None = None,
     progress: Progress = _silent,
     cluster: str | None = None,
     jobs: int | None = None,
@@ -54,14 +55,11 @@ def privatize_corpus(
     ----------
     attackers
         What a study found for this system, for readers.
-    draws
-        Tests alone pass another source than the operating system. Then nothing is claimed.
     progress
         Called before each unit and at the end with units done, units in all, and the name of the next one; with
         several processes after each, with its name.
     cluster, jobs
         URL of a Dask scheduler whose workers see the same files, or how many processes; neither: this process alone.
-        They take their own numbers from the operating system: not with `draws`.
 
     Raises
     ------
@@ -70,25 +68,42 @@ def privatize_corpus(
     RecordingError
         when a recording cannot be used; nothing has been written then.
     """
+    spread = cluster is not None or jobs is not None
+    make = functools.partial(_make_units, cluster=cluster, jobs=jobs or 1, progress=progress) if spread else None
+    return _release(system, corpus, out, Draws(), attackers=attackers, progress=progress, make=make)
+
+
+def release_with(draws: Draws, system: System[Data], corpus: Corpus[Data], out: Path) -> Promise:
+    """The same with the random numbers of a test; nothing is claimed."""
+    return _release(system, corpus, out, draws, attackers=None, progress=_silent, make=None)
+
+
+def _release(
+    system: System[Data],
+    corpus: Corpus[Data],
+    out: Path,
+    draws: Draws,
+    *,
+    attackers: Attacked | None,
+    progress: Progress,
+    make: Callable[..., None] | None,
+) -> Promise:
+    """Release like `privatize_corpus`; `make` lets workers make the units."""
     out = out.resolve()
     if out.exists():
         raise ConfigError(f"{out}: is there already; a release needs a folder that is new")
     if out.is_relative_to(corpus.folder.resolve()):
         raise ConfigError(f"{out}: lies in the corpus; a release needs a folder outside it")
-    spread = cluster is not None or jobs is not None
-    if spread and draws is not None:
-        raise ConfigError("draws: a test source is for one process; leave cluster and jobs out")
     survey = corpus.survey()
-    draws = draws or Draws()
     units = system.units(corpus, survey)
     promise = replace(system.promise(corpus, survey), attackers=attackers)
-    if not draws.certified:
+    if not is_certified(draws):
         promise = replace(promise, claim=NoClaim("random numbers came from a test source"), parts=())
     with workshop(out, _run_mark(system, survey)) as folder:
         whole = folder / "whole"
-        if spread:
-            _make_units(system, corpus, survey, units, folder, cluster=cluster, jobs=jobs or 1, progress=progress)
-        said = progress if not spread else _silent  # all that it does then is to put them into place
+        if make is not None:
+            make(system, corpus, survey, units, folder)
+        said = progress if make is None else _silent  # all that it does then is to put them into place
         released = _release_units(system, corpus, survey, units, folder, draws=draws, progress=said)
         _describe(whole, corpus, system, promise, released)
         progress(len(units), len(units), "")
@@ -99,7 +114,7 @@ def privatize_corpus(
 
 
 def _run_mark(system: System[Data], survey: Survey) -> str:
-    """What must be the same for an interrupted run to go on; it stays in the private folder."""
+    """Facts that must be the same for an interrupted run to go on; they stay in the private folder."""
     return json.dumps([VERSION, system.name, dict(system.options), survey.digest], sort_keys=True)
 
 

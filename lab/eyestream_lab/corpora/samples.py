@@ -34,7 +34,7 @@ from eyestream_lab.corpora.system import Unit, recordings_alone
 from eyestream_lab.kaleido import Kaleido, Settings
 from eyestream_lab.kaleido_live.tables import NAME
 from eyestream_lab.samples import baselines
-from eyestream_lab.samples.kaleido_published import published_kaleido
+from eyestream_lab.samples.baselines import published_kaleido
 from eyestream_lab.samples.tile_response import TileResponse
 
 __all__ = ["BASELINES", "Samplewise", "Treatment", "kaleido", "kaleido_as_published", "tile"]
@@ -243,4 +243,4 @@ BASELINES: Mapping[str, tuple[Callable[..., Samplewise], tuple[str, ...]]] = {
         "kalman": ("sd_deg", "push"),
     }.items()
 }
-"""What has no guarantee: how it is made, and the options that it needs (`eyestream_lab.samples.baselines`)."""
+"""Systems without a guarantee: maker and options of each (`eyestream_lab.samples.baselines`)."""

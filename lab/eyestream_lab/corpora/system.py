@@ -14,7 +14,7 @@ Data = TypeVar("Data")
 
 
 class Unit(NamedTuple):
-    """What is released together: interrupted, all of it is released again, with new random numbers."""
+    """Recordings that are released together: interrupted, all are released again, with new random numbers."""
 
     name: str
     parts: tuple[Part, ...]
@@ -30,20 +30,20 @@ class System(Protocol[Data]):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """What it was built with."""
+        """Options that it was built with."""
         ...
 
     @property
     def released_kind(self) -> Kind[Any] | None:
-        """What is released, where that is another kind than what came in."""
+        """Kind of the release, where it is another one than that of the corpus."""
         ...
 
     def units(self, corpus: Corpus[Data], survey: Survey) -> list[Unit]:
-        """What to release, in order; ConfigError or RecordingError where the corpus cannot be released at all."""
+        """Units to release, in order; ConfigError or RecordingError where the corpus cannot be released at all."""
         ...
 
     def promise(self, corpus: Corpus[Data], survey: Survey) -> Promise:
-        """What the release promises. A function of who took part in what, of numbers of rows, and of the options."""
+        """The claim of the release. A function of who took part in what, of numbers of rows, and of the options."""
         ...
 
     def release(self, corpus: Corpus[Data], survey: Survey, unit: Unit, draws: Draws) -> Iterator[tuple[Part, Any]]:

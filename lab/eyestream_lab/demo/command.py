@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +15,34 @@ from eyestream.cli.options import positive
 from eyestream.core.charge import EPSILON_UNITS
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.entry import Beginning
-from eyestream.core.mechanisms.registry import DEFAULT, beginning_of_gaze, beginnings, entry_of
-from eyestream.core.purposes import PURPOSES, choose
+from eyestream.core.mechanisms.registry import beginnings, entry_of
 from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.features import WINDOW_S
-from eyestream.monitor.serving import need_extra
+from eyestream.monitor.serving import require_extra
+from eyestream.ops.asked_sets import ASKED_CALIBRATION, asked_features
 from eyestream.rim.config import Settings
-from eyestream.rim.config.purposes import load_table
 from eyestream.rim.files import calibrations
+from eyestream.rim.files.package_data import default_epsilon
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.sdk.subscriber import Chunks
-from eyestream.wire.topics import FEATURE_STREAM, GAZE_STREAM
-from eyestream_lab.demo.figures import Figures
+from eyestream.wire.topics import FEATURE_STREAM, GAZE_STREAM, gaze_topic
+from eyestream_lab.demo.figures import SHOWN, Figures
 from eyestream_lab.demo.gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
 from eyestream_lab.demo.serving import demo_settings, run_until_stopped, serving
 from eyestream_lab.demo.view import View, check_picture, draw, open_view, summary
 from eyestream_lab.embedded import embedded_broker
+from eyestream_lab.parts import beginning_of_gaze
 
 __all__ = ["add_parser", "main"]
 
-EPSILON = 4.8
-FAST_SPEED = 40.0
+FAST_SPEED = 60.0
+USUAL_FEATURE = "rate_saccades"
 
 PATIENCE_SECONDS = 10.0
 """Wait for the first status, and for the last chunk, at most."""
+
+SENDER_SECONDS = 60.0
+"""Wait for the first gaze of a tracker, at most."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -53,17 +56,20 @@ def add_parser(subparsers: Any) -> None:
     )
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
-        "--fast",
-        action="store_true",
-        help="the first private chunk within 3 s: the calibration of the purpose `adapt`, which waits for no first "
-        f"minute, and {FAST_SPEED:g} times real time",
+        "--features",
+        metavar="NAME[,NAME...]",
+        default=USUAL_FEATURE,
+        help="the one to three features that the application asks for, or a named set of them, as `init` takes them "
+        "(default %(default)s)",
     )
     chosen.add_argument(
         "--mechanism",
         choices=sorted(name for name in beginnings() if entry_of(name).front_end is None),
-        default=DEFAULT,
-        help=f"how chunks are released (default {DEFAULT}); cfpa and dcfpa with their post-processing on, as `init` "
-        "has them",
+        help="release all 52 features with it instead; cfpa and dcfpa with their post-processing on, as `init` has "
+        "them",
+    )
+    parser.add_argument(
+        "--fast", action="store_true", help=f"the first private chunk within 3 s: {FAST_SPEED:g} times real time"
     )
     parser.add_argument(
         "--stream",
@@ -78,7 +84,11 @@ def add_parser(subparsers: Any) -> None:
         help="length by the clock (default 20; 8 with --fast; 300 of a tracker)",
     )
     parser.add_argument("--speed", type=positive, metavar="X", help="times real time (default: one chunk a second)")
-    parser.add_argument("--source", metavar="KIND:WHERE", help="a tracker: lsl:NAME, neon:HOST or core:HOST")
+    parser.add_argument(
+        "--source",
+        metavar="KIND:WHERE",
+        help="a tracker: lsl:NAME, neon:HOST or core:HOST; or mqtt, one that publishes gaze at the demo's broker",
+    )
     parser.add_argument("--profile", metavar="P", help="what the tracker's gaze is in (default: the usual one of KIND)")
     parser.add_argument("--rate-hz", type=positive, metavar="R", help="its samples a second, where the profile is open")
     parser.add_argument("--json", action="store_true", help="print one line with one JSON object at the end instead")
@@ -106,7 +116,7 @@ def main(options: argparse.Namespace) -> None:
     if options.picture is not None:
         check_picture(options.picture)
     if options.monitor:
-        need_extra()
+        require_extra()
     start_log(logging.WARNING)
     if options.stream == GAZE_STREAM:
         from eyestream_lab.demo.slots import demo_gaze  # noqa: PLC0415  for who asks
@@ -131,11 +141,16 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     one_line_faults()
     if options.source is not None and options.speed is not None:
         raise ConfigError("--speed: a tracker has its own")
-    beginning = _fast() if options.fast else beginnings()[options.mechanism]
-    calibration = calibrations.load(beginning.calibration)
-    figures = Figures(calibration, build(calibrations.load(beginning.rival), EPSILON))
+    beginning = Beginning(ASKED_CALIBRATION) if options.mechanism is None else beginnings()[options.mechanism]
+    calibration, asked = calibrations.load(beginning.calibration), None
+    if options.mechanism is None:
+        asked = asked_features(options.features, calibration.names)
+        build(
+            calibration, default_epsilon(), features=asked
+        )  # what cannot be released is refused before anything starts
+    figures = Figures(calibration, SHOWN if asked is None else tuple(asked))
     ready = asyncio.Event()
-    source: WatchedSource | WatchedFeeder
+    source: WatchedSource | WatchedFeeder | None = None
     if options.source is None:
         chunk_s = calibration.n / calibration.rate_hz
         speed = options.speed or (FAST_SPEED if options.fast else chunk_s)
@@ -144,25 +159,26 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
         who = f"a simulated person at {speed:g} times real time"
     else:
         speed, limit = 1.0, options.seconds or 300.0
-        feeder = await real_source(options.source, options.profile, options.rate_hz, calibration)
-        feeder.watched_by(figures.gaze.watch, figures.note, ready)
-        source = feeder
+        if options.source != "mqtt":  # which needs the broker
+            source = await _tracker(options, figures, ready)
         who = f"gaze of {options.source}"
     figures.waits = f"{who}: {_pace(figures, calibration.rate_hz * speed, WINDOW_S / speed)}"
     view.announce(figures.waits)
     with view:
         async with asyncio.TaskGroup() as group:
-            shown = [
-                group.create_task(source.play(), name="gaze"),
-                group.create_task(_watch(figures, view), name="view"),
-            ]
+            shown = [group.create_task(_watch(figures, view), name="view")]
+            if isinstance(source, WatchedSource):
+                shown.append(group.create_task(source.play(), name="gaze"))
             await asyncio.sleep(0)  # gaze first: the rest takes a moment
             try:
                 async with embedded_broker(options.port) as url:
-                    settings = demo_settings(url, folder, FEATURE_STREAM, beginning, EPSILON)
+                    settings = demo_settings(url, folder, FEATURE_STREAM, beginning, default_epsilon(), features=asked)
                     device = settings.device[0].id
                     view.announce(f"device {device}; join in from another terminal, with")
                     view.announce(f"eyestream listen --broker {url} --device {device}")
+                    if source is None:
+                        source = await _tracker(options, figures, ready, device=device, broker=url)
+                        view.announce(f"publish gaze at {url}, topic {gaze_topic(device)}, within {SENDER_SECONDS:g} s")
                     async with contextlib.AsyncExitStack() as beside:
                         if options.monitor:
                             page = await beside.enter_async_context(
@@ -178,6 +194,13 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     return figures
 
 
+async def _tracker(options: argparse.Namespace, figures: Figures, ready: asyncio.Event, **where: str) -> WatchedFeeder:
+    """The tracker that the options name; `where` is what `real_source` must know of one that publishes."""
+    made = await real_source(options.source, options.profile, options.rate_hz, figures.calibration, **where)
+    made.watched_by(figures.gaze.watch, figures.note, ready)
+    return made
+
+
 def _simulated(seconds: float, speed: float, figures: Figures, ready: asyncio.Event) -> WatchedSource:
     """A person who does not exist, for so many seconds by the clock; raises ConfigError where no chunk would come."""
     player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
@@ -189,7 +212,7 @@ def _simulated(seconds: float, speed: float, figures: Figures, ready: asyncio.Ev
 
 
 def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
-    """What comes when, by the clock."""
+    """Timetable of the demo, by the clock."""
     chunk_s = figures.n / rows_a_second
     said = f"the first row after {first_s:.3g} s, then a private chunk of {figures.n} rows every {chunk_s:.3g} s"
     if figures.withheld:
@@ -198,12 +221,6 @@ def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
             "subtracted from all later rows"
         )
     return said
-
-
-def _fast() -> Beginning:
-    """The usual beginning, with the calibration of a purpose that waits for no baseline."""
-    choice = choose(PURPOSES["adapt"], load_table()["rows"])
-    return replace(beginnings()[DEFAULT], calibration=choice.calibration, rival=f"everyday-cfpa-{choice.n}")
 
 
 async def _play(
@@ -223,7 +240,7 @@ async def _play(
         if seconds is None:
             await _complete(application, figures)
         else:
-            await gaze_comes(figures.gaze, PATIENCE_SECONDS)
+            await gaze_comes(figures.gaze, SENDER_SECONDS)
             await asyncio.sleep(seconds)
             application.cancel()
 

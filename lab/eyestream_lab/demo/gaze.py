@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,12 @@ from eyestream.ops.find_sources import find_sources
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
+from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, UndecodedGaze
 from eyestream.rim.sources.gaze_recording import GazePlayer
 from eyestream.rim.sources.registry import make_sources, named_source
 from eyestream.rim.sources.source import Deliver
 from eyestream.streams import StreamSpec
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 
 __all__ = [
@@ -46,7 +46,7 @@ _WIDE_DEG, _HIGH_DEG, _COLUMNS = 20.0, 12.0, 61
 
 @dataclass
 class GazeSeen:
-    """What has come in of gaze so far."""
+    """Gaze that has come in so far."""
 
     samples: int = 0
     lost: int = 0
@@ -140,18 +140,16 @@ class WatchedFeeder(GazeFeeder):
         """Say who watches; before it is run."""
         self._watch, self._note, self._ready = watch, note, ready
 
-    async def play(self) -> None:
-        """Nothing: a tracker plays by itself."""
-
     async def run(self, deliver: DeliverGaze) -> None:
         """Keep to the source."""
         await self._ready.wait()
         await super().run(deliver)
 
-    def take(self, records: GazeColumns) -> None:
+    def take(self, records: GazeColumns | UndecodedGaze) -> None:
         """Records as they come."""
-        self._watch(self.samples_of(records))
-        super().take(records)
+        for part in records.decoded() if isinstance(records, UndecodedGaze) else (records,):
+            self._watch(self.samples_of(part))
+            super().take(part)
 
     async def rows(self, deliver: Deliver) -> None:
         """Deliver rows at their moments."""
@@ -179,13 +177,43 @@ def simulated_gaze(seconds: float, speed: float, seen: GazeSeen) -> tuple[GazePl
 
 def simulated_player(seconds: float, speed: float, seen: GazeSeen, entry: FrontEndEntry = USUAL) -> GazePlayer:
     """Plays gaze of a person who does not exist, through the front end `entry`."""
-    rng = np.random.default_rng()
-    samples, _ = gaze_of(gaze_person(rng), RATE_HZ, seconds, rng)
-    return GazePlayer(samples, load_profile("degrees").at_rate(RATE_HZ), speed, watch=seen.watch, entry=entry)
+    return GazePlayer(
+        _busy_gaze(seconds, np.random.default_rng()),
+        load_profile("degrees").at_rate(RATE_HZ),
+        speed,
+        watch=seen.watch,
+        entry=entry,
+    )
 
 
-async def real_source(told: str, profile: str | None, rate_hz: float | None, calibration: Calibration) -> WatchedFeeder:
-    """The tracker that ``--source KIND:WHERE`` names.
+def _busy_gaze(seconds: float, rng: np.random.Generator) -> Samples:
+    """Gaze of somebody who turns to something else every minute or two, and then looks and blinks in another way."""
+    person, parts, start_s = gaze_person(rng), [], 0.0
+    while start_s < seconds:
+        longer, oftener, wider = np.exp(rng.normal(0.0, 0.5, 3))
+        task = replace(
+            person,
+            fixation_s=person.fixation_s * longer,
+            blinks=min(person.blinks * oftener, 0.3),
+            amplitude_deg=person.amplitude_deg * wider,
+            pupil_mm=person.pupil_mm + float(rng.normal(0.0, 0.2)),
+        )
+        length_s = min(float(rng.integers(60, 120)), seconds - start_s)  # whole seconds have whole numbers of samples
+        parts.append(gaze_of(task, RATE_HZ, length_s, rng, start_s=start_s)[0])
+        start_s += length_s
+    return Samples(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Samples)))
+
+
+async def real_source(
+    told: str,
+    profile: str | None,
+    rate_hz: float | None,
+    calibration: Calibration,
+    *,
+    device: str = "demo",
+    broker: str = "mqtt://localhost",
+) -> WatchedFeeder:
+    """The tracker that ``--source KIND:WHERE`` names; ``mqtt`` is one that publishes as `device` at `broker`.
 
     Raises
     ------
@@ -195,25 +223,28 @@ async def real_source(told: str, profile: str | None, rate_hz: float | None, cal
         The calibration is of another front end.
     """
     kind, colon, where = told.partition(":")
-    if not colon or not where:
-        raise ConfigError(f"--source {told}: expected lsl:NAME, neon:HOST[:PORT] or core:HOST[:PORT]")
-    if kind == "lsl":
+    table: dict[str, Any]
+    if told == "mqtt":
+        table = {"kind": kind, "options": {}}
+    elif not colon or not where:
+        raise ConfigError(f"--source {told}: expected mqtt, lsl:NAME, neon:HOST[:PORT] or core:HOST[:PORT]")
+    elif kind == "lsl":
         table = await _outlet(where)
     elif kind in {"neon", "core"}:
         host, _, port = where.partition(":")
         table = {"kind": kind, "options": {"host": host} | ({"port": int(port)} if port.isdecimal() else {})}
     else:
-        raise ConfigError(f"--source {told}: a demo takes lsl, neon or core")
+        raise ConfigError(f"--source {told}: a demo takes mqtt, lsl, neon or core")
     entry = SourceEntry(
         table["kind"],
-        "demo",
+        device,
         profile=profile or table.get("profile"),
         rate_hz=rate_hz or table.get("rate_hz"),
         options=table["options"],
     )
     spec = StreamSpec("features", 1, NAMES, ("1",) * len(NAMES), 1.0 / STEP_S, WINDOW_S)
     source = named_source(entry)
-    (made,) = make_sources(source, [(spec, None)], Path(), BrokerSettings("mqtt://localhost"))
+    (made,) = make_sources(source, [(spec, None)], Path(), BrokerSettings(broker))
     assert isinstance(made, GazeFeeder)
     assert source.profile is not None
     calibration.check_front_end(front_end_mark(source.profile))

@@ -34,10 +34,12 @@ __all__ = ["demo_settings", "run_until_stopped", "serving"]
 Result = TypeVar("Result")
 
 
-def demo_settings(url: str, folder: Path, stream: str, beginning: Beginning, epsilon: float) -> Settings:
+def demo_settings(
+    url: str, folder: Path, stream: str, beginning: Beginning, epsilon: float, *, features: list[str] | None = None
+) -> Settings:
     """A configuration of one device and one stream, whose ceilings nobody reaches; its ledger is in `folder`."""
     options: dict[str, Any] = dict.fromkeys(beginning.switched_on, True)
-    privacy = PrivacySettings(calibration=beginning.calibration, epsilon=epsilon, **options)
+    privacy = PrivacySettings(calibration=beginning.calibration, epsilon=epsilon, features=features, **options)
     window_s = WINDOW_S if stream == FEATURE_STREAM else None  # the source delivers rows: no front end says it
     return Settings(
         sidecar=SidecarSettings(name="demo", ledger=folder / "ledger"),
@@ -66,7 +68,7 @@ async def serving(settings: Settings, source: Source | Feeder) -> AsyncIterator[
 
 
 def run_until_stopped(body: Coroutine[Any, Any, Result]) -> Result:
-    """What `body` returns; SIGTERM cancels it, as Ctrl-C does, and exits with 143 when everything is tidied up.
+    """Run `body`; SIGTERM cancels it, as Ctrl-C does, and exits with 143 when everything is tidied up.
 
     A handler that raised would break off the loop wherever it is: asyncio then cancels all tasks at once, the broker's
     in the middle of a connection too, and they complain.

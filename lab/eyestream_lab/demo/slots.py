@@ -33,7 +33,7 @@ _HEIGHT = 13
 
 @dataclass
 class GazeShown:
-    """What happened so far. The raw side is known only because the demo has the tracker in its own process."""
+    """State of the demo. The raw side is known only because the demo has the tracker in its own process."""
 
     gaze: GazeSeen = field(default_factory=GazeSeen)
     slots: int = 0
@@ -50,7 +50,7 @@ class GazeShown:
             self.apart_deg.append(float(np.hypot(*(chunk.gaze[-1] - raw))))
 
     def line(self) -> str:
-        """What the application knows, in one line."""
+        """The application's knowledge, in one line."""
         if self.chunk is None:
             return "private: no slot yet"
         (x, y), error = self.chunk.gaze[-1].tolist(), float(self.chunk.gaze_error[-1])
@@ -67,7 +67,7 @@ class GazeShown:
         )
 
     def as_json(self) -> dict[str, object]:
-        """What ``--json`` prints."""
+        """Output of ``--json``."""
         apart = float(np.median(self.apart_deg)) if self.apart_deg else None
         return {
             "samples": self.gaze.samples,

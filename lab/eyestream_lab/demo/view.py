@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from eyestream.core.mechanism import Mechanism
 from eyestream.errors import ConfigError
+from eyestream.sdk.chunk import Chunk
 from eyestream_lab.demo.figures import Figures
 
-__all__ = ["View", "check_picture", "draw", "frame", "open_view", "summary"]
+__all__ = ["View", "check_picture", "draw", "frame", "open_view", "summary", "table"]
 
 _DOTS_PER_INCH = 150
 
@@ -56,7 +56,8 @@ class _Lines(View):
         print(text, flush=True)
 
     def update(self, figures: Figures) -> None:
-        print(figures.line(), flush=True)
+        _, head, *rows = table(figures, _NARROWEST, 0)
+        print(figures.line(), *([head] if len(rows) > 1 else []), *rows, sep="\n", flush=True)
 
 
 class _Live(_Lines):
@@ -77,7 +78,7 @@ class _Live(_Lines):
         self._stack.close()
 
     def announce(self, text: str) -> None:
-        print(_wrapped(text, shutil.get_terminal_size().columns), flush=True)
+        print("\n".join(_wrapped(text, shutil.get_terminal_size().columns)), flush=True)
 
     def update(self, figures: Figures) -> None:
         self.gaze(figures)
@@ -88,43 +89,63 @@ class _Live(_Lines):
 
 
 def frame(figures: Figures, width: int, height: int) -> list[str]:
-    """What stands in a terminal of so many columns and lines: the table first, then where the eye looks.
+    """Text for a terminal of so many columns and lines: the table first, then where the eye looks.
 
     No line is cut within a word: at 80 columns and 24 lines everything fits.
     """
-    lines: list[str] = []
-    if figures.chunk is not None:
-        lines += [*_wrapped(figures.line(), width).splitlines(), *_table(figures)]
-        lines += [*_wrapped(figures.claim, width).splitlines(), ""]
+    if figures.chunk is None:
+        lines = _wrapped(figures.waits, width)
     else:
-        lines += [*_wrapped(figures.waits, width).splitlines(), ""]
-    lines.append(f"raw gaze: stays inside   ({figures.gaze.samples} samples)")
-    room = height - 1 - len(lines) - 2
-    return lines + figures.gaze.picture(min(room, _HIGHEST)) if room >= _LOWEST else lines
+        lines, claim = _wrapped(figures.line(), width), _wrapped(figures.claim, width)
+        lines += table(figures, width, min(_TABLE, height - 1 - len(lines)))
+        lines += claim if len(lines) + len(claim) < height else []
+    room = min(height - 1 - len(lines) - 4, _HIGHEST)
+    if room < _LOWEST:
+        return lines
+    return [*lines, "", f"raw gaze: stays inside   ({figures.gaze.samples} samples)", *figures.gaze.picture(room)]
 
 
-_LOWEST, _HIGHEST = 5, 13
+_TABLE, _LOWEST, _HIGHEST = 9, 5, 13
 
 
-def _table(figures: Figures) -> list[str]:
-    """Two lines of headings and one of each feature, 79 columns wide."""
-    anchored = figures.anchor is not None
-    rival = f"as {figures.rival.name}"
-    change = ("moved to", "corpus") if anchored else ("", "")
-    top = f"{'':<24}{'raw:':>11}{change[0]:>11}{'private:':>11}{'error':>11}{'instead':>11}"
-    below = f"{'mean of the chunk':<24}{'inside':>11}{change[1]:>11}{'goes out':>11}{'+-':>11}{rival:>11}"
-    rows = []
-    for name, raw, less, private, error, other in figures.cells():
-        moved = f"{less:.3g}" if anchored else ""
-        rows.append(f"{name:<24}{raw:>11.3g}{moved:>11}{private:>11.3g}{error:>11.3g}{other:>11.3g}")
-    return [top, below, *rows]
+def table(figures: Figures, width: int, lines: int) -> list[str]:
+    """The latest chunks of each feature: the truth, what was released and its error, in figures and drawn."""
+    each = max((lines - 1) // len(figures.shown) - 1, 1)
+    what = "change since the first minute" if figures.withheld else "mean of a chunk"
+    found = [
+        f"x true: stays inside   [--o--] private, with its error: goes out   | {'no change' if figures.withheld else 0}"
+    ]
+    for feature, (name, unit, error) in enumerate(zip(figures.shown, figures.units, figures.errors, strict=True)):
+        found.append(f"{name}{'' if unit == '1' else f', {unit}'}: {what}")
+        latest = [(pair.index, pair.truth[feature], pair.released[feature]) for pair in figures.pairs[-each:]]
+        ends = np.array([[truth, out - error, out + error, 0.0] for _, truth, out in latest])
+        scale = float(np.nanmin(ends)), float(np.nanmax(ends))
+        for index, truth, out in latest:
+            cells = f"chunk {index:>3}  true {truth:>+8.3g}  private {out:>+8.3g} +-{error:>7.2g}  "
+            found.append(cells + _bar(truth, (out - error, out, out + error), scale, width - 1 - len(cells)))
+    return found
 
 
-def _wrapped(text: str, width: int) -> str:
+def _bar(truth: float, band: tuple[float, float, float], scale: tuple[float, float], width: int) -> str:
+    """A line of `width` characters from one end of the scale to the other."""
+    low, high = scale
+
+    def column(value: float) -> int:
+        return round((value - low) / max(high - low, 1e-300) * (width - 1))
+
+    cells = [" "] * width
+    begin, middle, end = map(column, band)
+    cells[begin:end] = "-" * (end - begin)
+    for place, mark in ((column(0.0), "|"), (begin, "["), (end, "]"), (middle, "o")):
+        cells[place] = mark
+    if np.isfinite(truth):
+        cells[column(truth)] = "x"
+    return "".join(cells).rstrip()
+
+
+def _wrapped(text: str, width: int) -> list[str]:
     """Lines of at most `width` - 1 columns, broken between words."""
-    return "\n".join(
-        textwrap.fill(line, width - 1, break_long_words=False, break_on_hyphens=False) for line in text.splitlines()
-    )
+    return textwrap.wrap(text, width - 1, break_long_words=False, break_on_hyphens=False)
 
 
 def open_view() -> View:
@@ -138,39 +159,32 @@ def open_view() -> View:
 
 
 def summary(figures: Figures) -> str:
-    """What to take away from it, the table first; on a terminal no line is broken in the middle of a word."""
+    """Conclusion of the demo, the table first; on a terminal no line is broken in the middle of a word."""
     assert figures.meta is not None
     assert figures.chunk is not None
     said = [
+        *figures.found(),
         f"{figures.gaze.samples} samples of gaze went in, {figures.rows} rows were made of them, "
         f"{len(figures.latencies_ms)} private chunks came out ({figures.meta.mechanism}, {figures.n} rows each).",
         f"epsilon {figures.chunk.epsilon:g} for each chunk, {figures.epsilon_session:g} for the session: losses "
         "add up. The ledger was a temporary one.",
         figures.claim,
         f"latency, last row of a chunk to the application: p50 {figures.latency_ms(50):.1f} ms, "
-        f"p99 {figures.latency_ms(99):.1f} ms.",
+        f"p99 {figures.latency_ms(99):.1f} ms. So old is a chunk's newest gaze{_oldest(figures.chunk)}.",
     ]
-    text = "\n".join(said)
-    wrapped = _wrapped(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text
-    return "\n".join(["", *_comparison(figures), wrapped])
+    width = shutil.get_terminal_size().columns
+    if sys.stdout.isatty():
+        said = [line for text in said for line in _wrapped(text, width)]
+    return "\n".join(["", *table(figures, max(width, _NARROWEST), _TABLE), *said])
 
 
-def _comparison(figures: Figures) -> list[str]:
-    """The last chunk, raw, as published, and as the rival would have published it."""
-    rival, anchored = f"{figures.rival.name} at the same epsilon", figures.anchor is not None
-    steps = "raw -> less the first minute, plus the corpus mean -> private" if anchored else "raw -> private"
-    lines = ["last chunk, means:", f"  {steps}  ({rival}{_error_words(figures.rival)})"]
-    for name, raw, less, private, _, other in figures.cells():
-        known = f"{raw:9.4g} -> {less:9.4g}" if anchored else f"{raw:9.4g}"
-        lines.append(f"  {name:24s} {known} -> {private:9.4g}   ({other:.4g})")
-    return lines
+_NARROWEST = 80
 
 
-def _error_words(rival: Mechanism) -> str:
-    """How wide the error of the rival is, where it is wider than a feature's range; else nothing."""
-    width = np.asarray(rival.calibration.hi) - np.asarray(rival.calibration.lo)
-    times = float(np.median(rival.noise_sd[width > 0] / width[width > 0]))
-    return f": error {times:.0f} times a feature's range" if times > 1 else ""
+def _oldest(chunk: Chunk) -> str:
+    """How much older the oldest gaze of a chunk is than its newest, in words; nothing where that is not known."""
+    oldest = chunk.oldest_gaze_s
+    return "" if oldest is None else f"; its oldest is up to {oldest - chunk.latency_s:.0f} s older"
 
 
 def check_picture(path: Path) -> None:
@@ -187,20 +201,23 @@ def draw(figures: Figures, path: Path) -> None:
 
     assert figures.meta is not None
     assert figures.chunk is not None
-    dt, n = 1.0 / figures.meta.rate_hz, figures.n
-    inside = np.concatenate([inside for _, inside, _ in figures.traces], axis=1)
-    outside = np.concatenate([outside for _, _, outside in figures.traces], axis=1)
-    t = dt * np.concatenate([np.arange(index * n, (index + 1) * n) for index, _, _ in figures.traces])
-    figure, axes = panels(len(figures.shown), columns=1, height=1.4, share_y=False)
-    changes = "" if figures.anchor is None else ", less the mean of the first minute"
-    for number, (axis, (name, unit)) in enumerate(zip(axes, figures.shown, strict=True)):
-        axis.plot(t, inside[number], color="0.55", linewidth=1.0, label=f"raw: stays inside{changes}")
-        axis.plot(t, outside[number], color="C0", linewidth=1.4, label="private: goes out")
-        for begin in t[::n]:
-            axis.axvline(begin, color="0.85", linewidth=0.6, zorder=0)
+    rate, n = figures.calibration.rate_hz, figures.n
+    inside = np.concatenate([pair.inside for pair in figures.pairs], axis=1)
+    t = np.concatenate([np.arange(pair.index * n, (pair.index + 1) * n) for pair in figures.pairs]) / rate
+    figure, axes = panels(len(figures.shown), columns=1, height=1.8, share_y=False)
+    what = "change since the first minute" if figures.withheld else "mean of a chunk"
+    for number, (axis, name, unit, error) in enumerate(
+        zip(axes, figures.shown, figures.units, figures.errors, strict=True)
+    ):
+        out = np.repeat([pair.released[number] for pair in figures.pairs], n)
+        truth = np.repeat([pair.truth[number] for pair in figures.pairs], n)
+        axis.plot(t, inside[number], color="0.8", linewidth=0.8, label="raw rows: stay inside")
+        axis.plot(t, truth, color="0.35", linewidth=1.2, label="their mean in a chunk: stays inside")
+        axis.plot(t, out, color="C0", linewidth=1.6, label="private: goes out")
+        axis.fill_between(t, out - error, out + error, color="C0", alpha=0.15, linewidth=0, label="its error")
         axis.set_ylabel(unit, fontsize=8)
-        axis.set_title(name, fontsize=9, loc="left")
-    axes[-1].set_xlabel("seconds of the session; a vertical line where a chunk begins", fontsize=9)
+        axis.set_title(f"{name}: {what}", fontsize=9, loc="left")
+    axes[-1].set_xlabel("seconds of the session", fontsize=9)
     figure.suptitle(
         f"{figures.meta.mechanism}, epsilon {figures.chunk.epsilon:g} for each chunk of {n} rows", fontsize=10
     )

@@ -79,7 +79,7 @@ def event_agreement(truth: Labels, found: Labels, kind: str) -> Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Of one recording, or the sum of several.
+    """The score of one recording, or the sum of several.
 
     Attributes
     ----------

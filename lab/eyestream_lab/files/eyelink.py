@@ -17,7 +17,7 @@ from eyestream.rim.files.delimited import opened
 from eyestream.rim.files.formats import Format
 from eyestream.rim.files.gaze_columns import GazeColumns
 
-__all__ = ["FORMAT", "read_eyelink"]
+__all__ = ["FORMAT", "read_eyelink", "screen_of"]
 
 _CORNERS = re.compile(r"\b(?:DISPLAY|GAZE)_COORDS\W+" + r"\s+".join([r"(-?\d+(?:\.\d*)?)"] * 4))
 _WHOLE_HZ = 1_000.0
@@ -66,6 +66,16 @@ def read_eyelink(path: Path, profile: Profile) -> GazeColumns:
     count = np.count_nonzero(seen, axis=1)
     gaze = np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], np.nan)
     return GazeColumns(np.array(times, dtype=np.float64), gaze)
+
+
+def screen_of(path: Path) -> tuple[int, int] | None:
+    """Width and height of the screen in pixels, as the file tells them; None where it does not."""
+    with opened(path, lenient=True) as file:
+        for line in file:
+            if (corners := _CORNERS.search(line)) is not None:
+                left, top, right, bottom = map(float, corners.groups())
+                return round(right - left + (right % 2.0)), round(bottom - top + (bottom % 2.0))
+    return None
 
 
 def _compare(path: Path, profile: Profile, corners: Sequence[float]) -> None:

@@ -1,4 +1,4 @@
-"""Whose recordings are, and what they did: a table with tabs, a line a recording.
+"""Labels of recordings, person and task: a table with tabs, a line a recording.
 
 It has the columns `participant_id` and `recording`, the name of a file, and any columns of labels; other columns are
 not read. The table of a corpus (`participants.tsv`) is one.
@@ -29,7 +29,7 @@ class Labelled:
 
 
 def load_labels(path: Path, column: str, recordings: Sequence[Path]) -> list[Labelled]:
-    """Of each of `recordings`, in their order; files are known by their names.
+    """Labels of each of `recordings`, in their order; files are known by their names.
 
     Raises
     ------

@@ -77,7 +77,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the columns, in order, each its own; without "..."."""
+        """Names of the columns, in order, each its own; without "..."."""
         names: list[str] = []
         for column in self.columns:
             if column == _ALL_FEATURES:
@@ -116,7 +116,7 @@ def load_layout(name: str) -> Layout:
 
 
 def _check(layout: Layout, where: str) -> None:
-    """What the type of one key cannot say."""
+    """Check what the type of one key cannot say."""
 
     def need(holds: bool, key: str, wanted: str) -> None:
         if not holds:
@@ -137,7 +137,7 @@ def _check(layout: Layout, where: str) -> None:
 
 
 def labels_of(path: Path, layout: Layout) -> dict[str, str]:
-    """What the name of a file says: person first, then the other groups in their order.
+    """Parts of a file's name: person first, then the other groups in their order.
 
     Raises
     ------

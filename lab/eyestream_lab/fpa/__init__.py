@@ -3,6 +3,7 @@
 from eyestream.core.building import building
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
+from eyestream.core.noise import Noise
 from eyestream_lab.fpa.mechanism import FPA
 
 __all__ = ["FPA", "WHOLE", "build_whole"]
@@ -11,7 +12,9 @@ WHOLE = FPA.name
 """Name of the mechanism that releases a recording as one chunk."""
 
 
-def build_whole(calibration: Calibration, epsilon: float, rows: int, *, k: int = 1) -> Mechanism:
+def build_whole(
+    calibration: Calibration, epsilon: float, rows: int, *, k: int = 1, noise: Noise | None = None
+) -> Mechanism:
     """The mechanism that releases a recording of `rows` rows as one chunk, inside the range of any calibration.
 
     Raises
@@ -22,4 +25,4 @@ def build_whole(calibration: Calibration, epsilon: float, rows: int, *, k: int =
         as `eyestream.core.mechanisms.build`.
     """
     with building(FPA.name, epsilon):
-        return FPA(calibration, epsilon, rows, k=k)
+        return FPA(calibration, epsilon, rows, k=k, noise=noise)

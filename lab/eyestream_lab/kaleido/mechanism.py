@@ -112,7 +112,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What became of one sample: a public value.
+    """Fate of one sample: a public value.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Step:
 
 
 class Kaleido:
-    """What releases sessions of samples.
+    """A mechanism that releases sessions of samples.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Kaleido:
         return PlanarLaw(planar_rate(self.epsilon * parts / PARTS, self.reach), max(self.edge))
 
     def session(self) -> "KaleidoSession":
-        """What releases one session's samples in order."""
+        """A session that releases its samples in order."""
         return KaleidoSession(self)
 
 
@@ -197,7 +197,7 @@ class KaleidoSession:
         self.sum = 0
 
     def release(self, x: Array, y: Array, valid: NDArray[np.bool_]) -> list[Step]:
-        """What becomes of (n,) samples in degrees, in order; how they are handed over does not matter."""
+        """Release (n,) samples in degrees, in order; how they are handed over does not matter."""
         edge = self.mechanism.edge
         seen = valid & np.isfinite(x) & np.isfinite(y)
         columns = []

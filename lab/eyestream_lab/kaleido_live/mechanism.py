@@ -97,7 +97,7 @@ class KaleidoCore:
         self.noise_sd: Array = np.array([*(min(math.sqrt(3.0) * first, end / 2) for end in ends), 0.0, 0.0])
 
     def step(self) -> KaleidoStep:
-        """What releases one slot at a time."""
+        """A step that releases one slot at a time."""
         return KaleidoStep(self.kaleido)
 
 
@@ -141,8 +141,6 @@ class LiveKaleido(Mechanism):
         "rounding adds is in the sensitivity",
         sampler="what the sampler's digits, its rounding and the ends of its reach may add is charged",
         floating_point="integers",
-        entropy="the operating system's generator, asked directly for each release",
-        attacker="who cannot break the system's generator, with all other computing power",
         use="comparing with published work on Kaleido, and attention within a few degrees of the last look. At an "
         "epsilon of a slot that is usual elsewhere, its noise is wider than the field",
     )
@@ -154,7 +152,7 @@ class LiveKaleido(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """What the mechanism promises of one released slot, and of small movements."""
+        """The claim of the mechanism about one released slot, and about small movements."""
         assert isinstance(self.core, KaleidoCore)
         own, settings = self.core.kaleido.epsilon, self.core.kaleido.settings
         slot_s = settings.w * self.schema.step_s

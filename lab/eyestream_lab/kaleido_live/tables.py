@@ -1,4 +1,4 @@
-"""What Kaleido is told of a stream, as a calibration: public settings. There is nothing to learn from a corpus."""
+"""Settings of Kaleido for a stream, as a calibration: all are public. There is nothing to learn from a corpus."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from eyestream_lab.kaleido import Settings
 __all__ = ["NAME", "KaleidoTables", "calibration_of", "mark_of", "settings_of"]
 
 NAME = "kaleido"
-"""Of the mechanism."""
+"""Name of the mechanism."""
 
 _VERSION = 1
 """Goes up with every change by which the same gaze gives other samples."""
@@ -39,7 +39,7 @@ class KaleidoTables:
             raise CalibrationError("calibration of kaleido: expected seven settings, and three numbers for each sample")
 
     def settings(self) -> Settings:
-        """As the mechanism takes them; raises CalibrationError when they are none."""
+        """The settings as the mechanism takes them; raises CalibrationError when they are none."""
         w, r_deg, skip, threshold_deg, h, width_deg, height_deg = self.figures.tolist()
         try:
             return Settings(int(w), r_deg, int(skip), threshold_deg, int(h), width_deg, height_deg)

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from eyestream.core.additive.core import AdditiveCore
 from eyestream.core.additive.signals import Signals
-from eyestream.core.calibration import Calibration, PerFeatureTables, Provenance
+from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.noise import Noise
 from eyestream.core.spectrum import coordinate_weights, most_coefficients
 from eyestream_lab.audit.estimate import safe_bound
-from eyestream_lab.audit.trials import FAR, SHARP, Case, Cells
+from eyestream_lab.audit.trials import FAR, SHARP, Case, Cells, made_by_hand
 from eyestream_lab.correlation.emissions import Emission, laplace
 
 __all__ = [
@@ -56,20 +56,7 @@ def synthetic_additive(mechanism: str, signals: Signals, n: int, features: int, 
         detail=column,
         between_people=column,
     )
-    return Calibration(
-        mechanism=mechanism,
-        names=tuple(f"feature{i}" for i in range(features)),
-        units=("1",) * features,
-        rate_hz=2.0,
-        n=n,
-        k=None,
-        declared=np.zeros(features, dtype=np.bool_),
-        lo=np.full(features, -width),
-        hi=np.full(features, width),
-        fill=column,
-        tables=tables,
-        provenance=Provenance("none: made for an audit", 0, 0, None, (), "audit"),
-    )
+    return made_by_hand(mechanism, n, features, width, tables)
 
 
 def worst_signal(n: int, k: int) -> tuple[Array, Array]:
@@ -85,7 +72,7 @@ def worst_signal(n: int, k: int) -> tuple[Array, Array]:
 
 
 class LaplaceTrial:
-    """What the trials of this module share: coordinates of either neighbour to cells.
+    """Common part of the trials of this module: coordinates of either neighbour to cells.
 
     *level*: the log-likelihood ratio under the law that is claimed. *step 2^m*: where the first coordinate's integer
     lies inside steps of 2^m, for the 2^m next to the shift; a law that is a staircase has its edges there. *pair*: how
@@ -174,19 +161,19 @@ class FourierTrial(LaplaceTrial):
 
 
 def short_draws(k: int | None, epsilon: float) -> int:
-    """Of the quick audit."""
+    """Draws of the quick audit."""
     if epsilon < 1:
         return 5_000_000 if k in (None, 1) else 200_000
     return {None: 250_000, 1: 250_000, 2: 800_000, 3: 1_400_000}.get(k, 200_000)
 
 
 def long_draws(k: int | None, epsilon: float) -> int:
-    """Of the long audit."""
+    """Draws of the long audit."""
     return 40_000_000 if k == 2 and epsilon < 1 else 10_000_000
 
 
 def emission(mechanism: Mechanism, admitted: Sequence[Array]) -> Emission:
-    """One release of one of the admitted chunks (A, n): `eyestream_lab.correlation.laws` has the derivation."""
+    """One release of one of the admitted chunks (A, n): `eyestream_lab.correlation.emissions` has the derivation."""
     core = mechanism.core
     assert isinstance(core, AdditiveCore)
     transform, private = core.private.transform(), core.private

@@ -22,5 +22,5 @@ STUDY = StudyPart(
     ways={CFPA.name: plain(CFPA.name, "#0072B2", "v", place=4, traced=True)},
     statistic=lambda chunks: chunks.mean(axis=-1),
     signals=CHUNKS,
-    white_box="eyestream_lab.mechanisms.noise_white_box:WHITE_BOX",
+    white_box="eyestream_lab.mechanisms.noise_likelihood:WHITE_BOX",
 )

@@ -22,5 +22,5 @@ STUDY = StudyPart(
     ways={DCFPA.name: plain(DCFPA.name, "#009E73", "P", place=5)},
     statistic=lambda chunks: chunks[..., -1],  # its first coefficient is the sum of the differences: the last row
     signals=DIFFERENCES,
-    white_box="eyestream_lab.mechanisms.noise_white_box:WHITE_BOX",
+    white_box="eyestream_lab.mechanisms.noise_likelihood:WHITE_BOX",
 )

@@ -19,7 +19,7 @@ _PUBLISHED, _SKIP, _EDGE_DEG, _TOGETHER = 4, 2, 1.5, 50
 
 
 def synthetic() -> Calibration:
-    """Of a field whose diagonal is 2.1 r, and of which a test asks whether gaze has crossed it."""
+    """A calibration of a field whose diagonal is 2.1 r; a test asks whether gaze has crossed it."""
     return calibration_of(
         Settings(
             w=_PUBLISHED * _SKIP,
@@ -61,7 +61,7 @@ class KaleidoTrial:
         return False
 
     def observe(self) -> tuple[Cells, Cells]:
-        """Of either neighbour, whether each step had the event in its releases."""
+        """Whether each step had the event in its releases, of either neighbour."""
         return self._cells(1.0), self._cells(-1.0)
 
     def _cells(self, sign: float) -> Cells:

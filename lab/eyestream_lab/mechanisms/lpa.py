@@ -21,5 +21,5 @@ STUDY = StudyPart(
     ways={LPA.name: plain(LPA.name, "#E69F00", "X", place=6)},
     statistic=lambda chunks: chunks.mean(axis=-1),
     signals=VALUES,
-    white_box="eyestream_lab.mechanisms.noise_white_box:WHITE_BOX",
+    white_box="eyestream_lab.mechanisms.noise_likelihood:WHITE_BOX",
 )

@@ -23,8 +23,10 @@ from scipy.special import log_ndtr
 from eyestream.core.additive.core import AdditiveCore
 from eyestream.core.mechanism import Mechanism
 from eyestream.errors import ConfigError
+from eyestream_lab.study.people.galleries import Gallery
+from eyestream_lab.study.people.white_box import WhiteBox
 
-__all__ = ["PersonModel", "exact_session", "log_density", "noisy_session", "scores_of", "values_of"]
+__all__ = ["WHITE_BOX", "PersonModel", "exact_session", "log_density", "noisy_session", "scores_of", "values_of"]
 
 Array = NDArray[np.float64]
 
@@ -76,7 +78,7 @@ def coordinates_of(mechanism: Mechanism, raw: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class PersonModel:
-    """What people's coordinates are like, from public recordings.
+    """Model of people's coordinates, from public recordings.
 
     Attributes
     ----------
@@ -124,7 +126,7 @@ class Quadratic:
 
 
 def noisy_session(model: PersonModel, values: Array) -> Quadratic:
-    """What published values (T, N) say about u."""
+    """Evidence of published values (T, N) about u."""
     inverse, u = np.linalg.inv(model.prior), np.zeros(len(model.prior))
 
     def told(at: Array) -> tuple[float, Array, Array]:
@@ -146,7 +148,7 @@ def noisy_session(model: PersonModel, values: Array) -> Quadratic:
 
 
 def exact_session(model: PersonModel, values: Array) -> Quadratic:
-    """What raw coordinates (T, N), known without noise, say about u."""
+    """Evidence of raw coordinates (T, N), known without noise, about u."""
     weighted = model.directions / model.within[:, None] ** 2
     return Quadratic(weighted.T @ (values - model.mean).sum(axis=0), len(values) * weighted.T @ model.directions)
 
@@ -170,3 +172,29 @@ def scores_of(model: PersonModel, known: Sequence[Quadratic], unknown: Sequence[
             for i, a in enumerate(unknown)
         ]
     )
+
+
+def _labelled(gallery: Gallery, sessions: Sequence[NDArray[np.float32]]) -> Array:
+    mechanism = _known(gallery)
+    model = PersonModel.of(mechanism, gallery.background)
+    known, unknown = (
+        [noisy_session(model, values_of(mechanism, chunks)) for chunks in every]
+        for every in (sessions, gallery.unknown)
+    )
+    return scores_of(model, known, unknown)
+
+
+def _seen_raw(gallery: Gallery) -> Array:
+    mechanism = _known(gallery)
+    model = PersonModel.of(mechanism, gallery.background)
+    known = [exact_session(model, coordinates_of(mechanism, raw)) for raw in gallery.minutes]
+    unknown = [noisy_session(model, values_of(mechanism, chunks)) for chunks in gallery.unknown]
+    return scores_of(model, known, unknown)
+
+
+def _known(gallery: Gallery) -> Mechanism:
+    assert gallery.mechanism is not None
+    return gallery.mechanism
+
+
+WHITE_BOX = WhiteBox(_labelled, _seen_raw)

@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.tile.mechanism import Tile, TileCore
-from eyestream.core.mechanisms.tile.tables import calibration_of
 from eyestream.core.noise import Noise
 from eyestream.core.tiles import Field
 from eyestream_lab.audit.estimate import safe_bound
 from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells
-from eyestream_lab.calibration.tiles import calibrate_tiles
+from eyestream_lab.calibration.tiles import calibrate_tiles, tile_calibration
 
 __all__ = ["AUDIT", "TileTrial", "synthetic_tiles"]
 
@@ -25,7 +24,7 @@ def synthetic_tiles() -> Calibration:
     """A calibration made by hand: a field of 4 x 8 cells, and a person who goes through all of them and is lost."""
     field = Field(columns=8, rows=4, cell_deg=5.0)
     person = 10 * np.eye(field.cells + 1, dtype=np.int64)
-    return calibration_of(calibrate_tiles([person], field, _SLOT_US, prior_slots=30, source="made by hand"), 1)
+    return tile_calibration(calibrate_tiles([person], field, _SLOT_US, prior_slots=30, source="made by hand"), 1)
 
 
 class TileTrial:

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, Provenance
+from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.noise import Noise
 from eyestream_lab.audit.estimate import safe_bound
-from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells
+from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells, made_by_hand
 from eyestream_lab.words import TaskWords, WordTables
 from eyestream_lab.words.decision import Judge
 from eyestream_lab.words.history import Remembering
@@ -24,24 +24,11 @@ _TOGETHER = 400
 
 def synthetic_words(n: int, features: int, width: float = 1e9) -> Calibration:
     """A calibration made by hand: three tasks, of which the sign of all features together decides."""
-    names = tuple(f"feature{i}" for i in range(features))
     weights = np.outer([-1.0, 0.0, 1.0], np.ones(features))
     judge = Judge(("left", "none", "right"), np.zeros(features), np.ones(features), weights, np.zeros(_WORDS))
-    return Calibration(
-        mechanism=TaskWords.name,
-        names=names,
-        units=("1",) * features,
-        rate_hz=2.0,
-        n=n,
-        k=None,
-        declared=np.zeros(features, dtype=np.bool_),
-        lo=np.full(features, -width),
-        hi=np.full(features, width),
-        fill=np.zeros(features),
-        tables=WordTables.of(judge, np.ones(features, dtype=np.bool_)),
-        provenance=Provenance("none: made for an audit", 0, 0, None, (), "audit"),
-        takes_off=Remembering(10, np.full(features, 10, dtype=np.int64), np.ones(features), trust=np.inf),
-    )
+    tables = WordTables.of(judge, np.ones(features, dtype=np.bool_))
+    remembering = Remembering(10, np.full(features, 10, dtype=np.int64), np.ones(features), trust=np.inf)
+    return made_by_hand(TaskWords.name, n, features, width, tables, takes_off=remembering)
 
 
 class WordTrial:

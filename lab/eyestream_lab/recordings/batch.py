@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eyestream.claims.facts import Correlated
+from eyestream.claims.correlation.published import Correlated
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
@@ -36,7 +36,7 @@ _RECORDING = StreamKey("recording", "features")
 
 @dataclass(frozen=True)
 class BatchSettings:
-    """What all recordings of a batch have in common, for a worker that builds the mechanism again.
+    """Common ground of all recordings of a batch, for a worker that builds the mechanism again.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ def privatize_batch(
 
 
 class _Task(NamedTuple):
-    """What was booked for a recording, and where it goes."""
+    """A recording's charges, and where its release goes."""
 
     key: StreamKey
     session: int
@@ -158,7 +158,7 @@ def _release(how: BatchSettings, recording: Recording, task: _Task) -> None:
 
 
 def _mark(loaded: Sequence[Recording], targets: Sequence[Path], how: BatchSettings) -> str:
-    """What must be the same for a run to go on."""
+    """Facts that must be the same for a run to go on."""
     digests = [hashlib.blake2b(one.features.tobytes(), digest_size=16).hexdigest() for one in loaded]
     own = [
         how.calibration.content_hash,

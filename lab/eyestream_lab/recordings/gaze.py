@@ -22,7 +22,7 @@ __all__ = ["front_end_of", "save_released_gaze", "write_claim"]
 
 
 def front_end_of(calibration: Calibration) -> FrontEndEntry:
-    """What makes the rows of a calibration from gaze."""
+    """The front end that makes the rows of a calibration from gaze."""
     own = entry_of(calibration.mechanism).front_end
     made: FrontEndEntry = USUAL if own is None else referred(own)(calibration)
     return made

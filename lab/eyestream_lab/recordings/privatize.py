@@ -12,8 +12,8 @@ from eyestream.claims.guarantee import guarantee_of_recording
 from eyestream.core.calibration import Calibration
 from eyestream.core.charge import charge_of
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.core.kinds import DifferentialPrivacy, only_differential
-from eyestream.core.mechanism import Mechanism
+from eyestream.core.kinds import DifferentialPrivacy, require_differential
+from eyestream.core.mechanism import Mechanism, require_real_noise
 from eyestream.core.reservation import Granted, LedgerPort, Request, Withheld
 from eyestream.core.whole import chunk_count, release_rows
 from eyestream.errors import ConfigError
@@ -91,7 +91,7 @@ def privatize(
     CalibrationError
         A recording has other features than the calibration; nothing is reserved.
     ConfigError
-        A ledger is to book another claim than differential privacy; nothing is reserved.
+        A ledger is to book another claim than differential privacy, or noise has a seed; nothing is reserved.
     RefusedError
         The ledger does not allow the release; what it had granted stays spent.
     LedgerError
@@ -137,6 +137,7 @@ def release_one(
     first_row: int = 0,
 ) -> Released:
     """Release a recording under what `book` answered, without any history; to be done once for each answer."""
+    require_real_noise([mechanism])
     run = _Run(calibration, mechanism, every, first_row, key, session, levels)
     (one,) = run.releases([recording])
     return run.made(recording, one, answers)
@@ -182,8 +183,9 @@ class _Run:
 
 def _begun(recordings: Sequence[Recording], run: _Run, booking: Booking | None) -> _Run:
     """The run at its place in the ledger. All that can be refused before a booking is refused here."""
+    require_real_noise([run.mechanism])
     if booking is not None:
-        only_differential(run.mechanism.claim, f"mechanism {run.mechanism.name}", "into a ledger")
+        require_differential(run.mechanism.claim, f"mechanism {run.mechanism.name}", "into a ledger")
     for recording in recordings:
         run.calibration.check_stream(recording.names, recording.rate_hz)
     if booking is None:

@@ -11,7 +11,8 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.core.release.order import Release, ReleaseOrder, Reserve
 from eyestream.core.reservation import Granted, Request, Withheld, refuse_above
 from eyestream.core.session import Session
-from eyestream.wire.messages import MAX_ROWS, RawRows
+from eyestream.wire.raw import MAX_ROWS, RawRows
+from eyestream_lab.hindsight import hindsight
 
 __all__ = ["RecordingRelease"]
 
@@ -125,7 +126,7 @@ class RecordingRelease:
         return np.full((-(-self._shape[0] * rows // self._n), features), np.nan)
 
     def _looked_back(self, mechanism: Mechanism, states: Sequence[Array | None]) -> list[Array] | None:
-        return mechanism.hindsight(states) if self._every == 1 else None
+        return hindsight(mechanism, states) if self._every == 1 else None
 
     def _write(self, released: Array, starts: Sequence[int], chunks: Sequence[Array]) -> None:
         for start, chunk in zip(starts, chunks, strict=True):

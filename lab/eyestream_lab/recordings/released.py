@@ -1,4 +1,4 @@
-"""What a release of a recording is, what its chunks cost, and what is claimed of it."""
+"""The release of a recording, the cost of its chunks, and the claim about it."""
 
 import json
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class Released:
     guarantee: Guarantee
 
     def claim(self) -> dict[str, object]:
-        """What is claimed, for machines: plain values that JSON knows.
+        """The claim for machines: plain values that JSON knows.
 
         It is published with the recording, and has no noise: it is a function of the number of rows, the mechanism and
         the ledger. Two recordings with as many rows have the same claim, whatever is in them.
@@ -92,7 +92,7 @@ def claim_beside(target: Path) -> Path:
 
 
 def stretches_of(mechanism: Mechanism, answers: Sequence[Granted], first: int) -> tuple[Stretch, ...]:
-    """What was charged, in order; chunks begin at row `first`."""
+    """The charges, in order; chunks begin at row `first`."""
     found = []
     charged = [answer for answer in answers if answer.spent is not None]
     for level, same in groupby(charged, lambda answer: answer.level):

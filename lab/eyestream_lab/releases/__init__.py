@@ -1,1 +1,1 @@
-"""What releases of corpora are worth: who is recognised, and which activity, by attackers that learn from a release."""
+"""Worth of releases of corpora: who is recognised, and which activity, by attackers that learn from a release."""

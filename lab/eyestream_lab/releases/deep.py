@@ -1,4 +1,4 @@
-"""Whose gaze it is, by a dense network on samples (`eyestream_lab.study.people.deep`). Needs the extra `deep`.
+"""Identification by a dense network on samples (`eyestream_lab.study.people.deep`). Needs the extra `deep`.
 
 Eye Know You Too reads velocities alone. This attacker reads places too, because released gaze may have no other motion
 than from place to place. A window has 128 samples: 2.1 s at 60 Hz, where the paper has 5 s.

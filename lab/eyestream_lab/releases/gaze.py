@@ -1,4 +1,4 @@
-"""What is left in released gaze: whose events they are, where people looked, how the eye moved, where it goes next.
+"""Rests in released gaze: whose events they are, where people looked, how the eye moved, where it goes next.
 
 A measure has a value for each person, in the order of their names, except the one that compares maps of all people.
 """
@@ -41,7 +41,7 @@ EventsOf = Mapping[tuple[str, str], EventFigures]
 """Events by person and task."""
 
 Maps = Mapping[str, Array]
-"""What fell on each cell, by task."""
+"""Samples on each cell, by task."""
 
 EVENTS = "networks on events"
 """The attacker of the papers on samples."""

@@ -1,4 +1,4 @@
-"""Whose a released recording is, for an attacker who holds all raw recordings of everybody.
+"""Identification of a released recording by an attacker who holds all raw recordings of everybody.
 
 Each attacker gives every pair of a released and a raw recording a score, and names the owner of the raw recording with
 the largest one. **None of them bounds what another attacker finds**: the page shows the strongest of those that were
@@ -26,7 +26,7 @@ from eyestream_lab.events.labels import detect
 from eyestream_lab.releases.gaze import GazePeople, places
 from eyestream_lab.releases.measures import People, matched, right
 
-__all__ = ["NUMBER", "SAME_DEG", "Known", "known_by_gaze", "known_by_rows"]
+__all__ = ["NUMBER", "SAME_DEG", "Known", "known_by_gaze", "known_by_rows", "known_scores"]
 
 Array = NDArray[np.float64]
 Known = dict[str, tuple[float, float]]
@@ -46,18 +46,23 @@ _FEW = 8
 
 
 def known_by_gaze(raw: GazePeople, released: GazePeople) -> Known:
-    """What the attackers on gaze find in `released`; recordings by person and task, of the same people and tasks."""
+    """Findings of the attackers on gaze in `released`; recordings by person and task, of the same people and tasks."""
+    return {name: _named(scores) for name, scores in _by_task(raw, released).items()}
+
+
+def known_scores(raw: GazePeople, released: GazePeople) -> dict[str, Array]:
+    """Scores (N, N) from all tasks together of each attacker on gaze, released people first."""
+    return {name: np.asarray(np.sum(scores, axis=0)) for name, scores in _by_task(raw, released).items()}
+
+
+def _by_task(raw: GazePeople, released: GazePeople) -> dict[str, list[Array]]:
     people, tasks = sorted(raw), sorted(next(iter(raw.values())))
-    scores = {
-        task: _scores([released[name][task] for name in people], [raw[name][task] for name in people]) for task in tasks
-    }
-    return {
-        name: _named([scores[task][name] for task in tasks]) for name in (COPIES, PLACES, MOMENTS, TIMELINE, NUMBER)
-    }
+    found = [_scores([released[name][task] for name in people], [raw[name][task] for name in people]) for task in tasks]
+    return {name: [one[name] for one in found] for name in (COPIES, PLACES, MOMENTS, TIMELINE, NUMBER)}
 
 
 def known_by_rows(raw: People, released: People) -> Known:
-    """What assigning rows of features finds, where people are few enough to try every assignment."""
+    """Findings of an assignment of rows of features, where people are few enough to try every one."""
     tasks = sorted(next(iter(raw.values())))
     if len(raw) > _FEW:
         return {}

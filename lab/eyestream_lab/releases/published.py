@@ -1,4 +1,4 @@
-"""What the papers report, and a verdict in words on whether it holds here.
+"""Figures that the papers report, and a verdict in words on whether they hold here.
 
 Figures as tables and figures of the papers have them, read by eye where there is a figure alone: David-John, Hosfelt,
 Butler, Jain (TVCG 2021), *baselines*; David-John, Butler, Jain (ETRA 2022), *Exponential-DP as printed, k-same-select,
@@ -28,7 +28,7 @@ _ROWS = "RBF network"
 
 @dataclass(frozen=True)
 class Paper:
-    """What figures of a paper are of.
+    """The setting of a paper's figures.
 
     Attributes
     ----------

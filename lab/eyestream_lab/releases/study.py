@@ -226,7 +226,7 @@ def _measured(raw: _Raw, name: str, options: dict[str, Any]) -> Cell:
 
 
 def _judged(raw: _Raw, released: Corpus[Any]) -> Cell:
-    """What attackers and applications find; lists have a value for each person."""
+    """Findings of attackers and applications; lists have a value for each person."""
     cell: Cell = {"recognised": {}, "known": {}}
     found = _loaded(released)
     if released.kind != ROWS:

@@ -1,4 +1,4 @@
-"""What released rows tell of somebody beside the name: the labels of a corpus, such as sex and age.
+"""Traits that released rows tell beside the name: the labels of a corpus, such as sex and age.
 
 A label is of a person: it has one value in all of that person's lines. Numbers of more than four values are cut at
 their median. The attacker learns from *released* recordings of other people, as many of each class, and gets recordings

@@ -1,24 +1,36 @@
-"""What is done to gaze samples today. **None of these has a guarantee of privacy**: they are what we compare with.
+"""Treatments of gaze samples of today. **None has a guarantee of privacy**: they are what we compare with.
 
 For recordings alone. The sidecar refuses them, because it has nothing that passes gaze through. Each is a function of
 (n, 2) gaze in degrees (azimuth to the right, elevation up) and gives (m, 2); a sample that was lost is a row of NaN,
 and comes out as one. Formulas are those of David-John, Hosfelt, Butler, Jain (TVCG 2021), of Wilson et al. (2024) for
 weighted smoothing, and of Raju and Komogortsev (2025, arXiv 2511.09846) for the use of a Kalman filter.
+
+Kaleido as its pseudocode is printed (David-John, Butler, Jain, TVCG 2023, supplement). **No guarantee of privacy.**
+
+Three things are as in the text, and wrong (`eyestream_lab.kaleido` corrects them): line 24 sums what was spent over
+the whole recording, so that the budget never comes back. The noise of a test is not scaled by r, so that tests cost r
+times what they are charged. The skip is by the tracker's clock. Gaze is clamped to the field, which the text
+does not say.
 """
 
+import math
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CLAIM", "coarse", "every", "held", "kalman", "noisy", "weighted", "weighted_twice"]
+from eyestream_lab.kaleido import Settings
+
+__all__ = ["CLAIM", "coarse", "every", "held", "kalman", "noisy", "published_kaleido", "weighted", "weighted_twice"]
 
 Array = NDArray[np.float64]
 
 CLAIM = "none"
-"""What is known to be guaranteed of every output of this module."""
+"""The guarantee of every output of this module."""
 
 _PANORAMA_ROWS, _PANORAMA_COLUMNS = 2160, 3840
+
+_LEAST = 1e-300
 
 
 def noisy(gaze: Array, sd_deg: float, rng: np.random.Generator) -> Array:
@@ -117,3 +129,34 @@ def kalman(gaze: Array, period_s: float, measured_sd_deg: float, pushed_deg_per_
 def _positive(value: float, name: str) -> None:
     if not 0 < value < np.inf:
         raise ValueError(f"{name}: expected a number above 0, not {value}")
+
+
+def published_kaleido(
+    moments: Array, gaze: Array, epsilon: float, settings: Settings, rng: np.random.Generator
+) -> Array:
+    """(n, 2) outputs for gaze (n, 2) in degrees; a lost sample is NaN, and repeats the last output.
+
+    Parameters
+    ----------
+    moments
+        (n,) of the tracker's clock, in nominal samples.
+    """
+    half = np.array([settings.width_deg, settings.height_deg]) / 2
+    test_epsilon = epsilon / (settings.h * settings.tests)
+    spent, tested, published = 0.0, -math.inf, False
+    output, outputs = np.zeros(2), np.empty_like(gaze)
+    for i, (now, place) in enumerate(zip(moments.tolist(), gaze, strict=True)):
+        outputs[i] = output
+        if now - tested < settings.skip or not np.isfinite(place).all():
+            continue
+        tested = now
+        apart = float(np.hypot(*(place - output)))
+        if published and apart <= settings.threshold_deg + rng.laplace(0.0, 1.0 / test_epsilon):
+            continue
+        own = max((epsilon - epsilon / settings.h - spent) / 2, _LEAST)
+        spent += own
+        angle, radius = rng.uniform(0.0, 2.0 * math.pi), rng.gamma(2.0, settings.r_deg / own)
+        noise = radius * np.array([math.cos(angle), math.sin(angle)])
+        output, published = np.clip(place + noise, -half, half), True
+        outputs[i] = output
+    return outputs

@@ -8,14 +8,15 @@ from numpy.typing import NDArray
 from eyestream.core.kinds import Loss
 from eyestream.core.noise import Noise, SecureNoise
 from eyestream.core.tiles.calibration import TileCalibration
-from eyestream.core.tiles.reader import Code, Gaze, Reader, hindsight
+from eyestream.core.tiles.reader import Gaze, TileCode, WordReader
 from eyestream.core.tiles.response import responded
+from eyestream_lab.hindsight.tile import gaze_in_hindsight
 
 __all__ = ["TileResponse", "TileSession"]
 
 
 class TileResponse:
-    """What releases the slots of sessions.
+    """A mechanism that releases the slots of sessions.
 
     Parameters
     ----------
@@ -40,18 +41,18 @@ class TileResponse:
 
     def __init__(self, calibration: TileCalibration, epsilon: float, *, noise: Noise | None = None) -> None:
         self.calibration, self.epsilon = calibration, epsilon
-        self.code = Code(calibration, epsilon)
+        self.code = TileCode(calibration, epsilon)
         self.loss = Loss("slot", Fraction(epsilon))
         self.gain = self.code.law.gain
         self.noise: Noise = noise if noise is not None else SecureNoise()
 
     def session(self) -> "TileSession":
-        """What releases the slots of one session in order."""
+        """A session that releases its slots in order."""
         return TileSession(self)
 
     def hindsight(self, words: list[int]) -> list[Gaze]:
-        """Of a whole recording's released words; post-processing, so it costs nothing."""
-        return hindsight(self.code, words)
+        """Gaze in hindsight of a whole recording's released words; post-processing, so it costs nothing."""
+        return gaze_in_hindsight(self.code, words)
 
 
 class TileSession:
@@ -59,7 +60,7 @@ class TileSession:
 
     def __init__(self, mechanism: TileResponse) -> None:
         self._mechanism = mechanism
-        self._reader = Reader(mechanism.code)
+        self._reader = WordReader(mechanism.code)
 
     def release(self, occupancy: NDArray[np.int64]) -> tuple[int, Gaze]:
         """One slot's released word, and what it tells together with all earlier ones.

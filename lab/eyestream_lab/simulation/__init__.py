@@ -1,1 +1,1 @@
-"""What is learned from a corpus, and people made after it. Offline."""
+"""People who do not exist, made after figures that are learned from a corpus. Offline."""

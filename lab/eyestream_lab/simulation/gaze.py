@@ -40,7 +40,7 @@ _PUPIL_MEMORY_S = 4.0
 
 @dataclass(frozen=True, slots=True)
 class GazePerson:
-    """What is one person's own.
+    """Traits of one person.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ TRAITS: tuple[str, ...] = (
     *NAMES[11:28],
     *("wb1_nonzero", "wb1_max", "wb1_var", "wb2_repeats", "wb2_max", "wb2_dispersion", "wb3_repeats", "wb4_repeats"),
 )
-"""What is drawn; the features are computed from it.
+"""Drawn quantities; the features are computed from them.
 
 Rightward = (positive - negative) / sqrt(saccades), in counts; repeats = 1 - nonzero / words; dispersion = var / mean.
 """
@@ -78,7 +78,7 @@ _PARTS = (*((window, 0) for window in (6, 20, 40, 60, 90, 120, 200)), *((60, mem
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is known of the corpus: 30 people together, no recording of anybody.
+    """Figures of the corpus: 30 people together, no recording of anybody.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from eyestream_lab.study.fidelity import Fidelity, Yardstick, fidelity
 from eyestream_lab.study.prices import price
 from eyestream_lab.study.sessions import WITHHELD_ROWS, released_session
 
-__all__ = ["PURPOSES", "Advice", "Wish", "advise", "load_table", "markdown", "measured"]
+__all__ = ["PURPOSES", "Advice", "Wish", "advise", "check_hours", "load_table", "markdown", "measured"]
 
 _OPTIONS = {
     "epsilon_per_minute": "--epsilon-per-minute",
@@ -79,15 +79,14 @@ class Advice:
 
 
 def advise(wish: Wish, table: dict[str, Any]) -> Advice:
-    """What to take of what ships (`eyestream.core.purposes.choose`), with its price and what to expect of it.
+    """Choose among what ships (`eyestream.core.purposes.choose`), with its price and what to expect of it.
 
     Raises
     ------
     ConfigError
         No calibration is quick enough, nothing was measured at such an epsilon, or people were found in all of them.
     """
-    if not (math.isfinite(wish.hours_a_day) and 0 < wish.hours_a_day <= 24):
-        raise ConfigError(f"--hours: expected more than 0 and at most 24, not {wish.hours_a_day:g}")
+    check_hours(wish)
     try:
         choice = choose(wish, table["rows"])
     except ConfigError as error:
@@ -117,8 +116,14 @@ def advise(wish: Wish, table: dict[str, Any]) -> Advice:
     )
 
 
+def check_hours(wish: Wish) -> None:
+    """Raise ConfigError where a day has no such hours of use."""
+    if not (math.isfinite(wish.hours_a_day) and 0 < wish.hours_a_day <= 24):
+        raise ConfigError(f"--hours: expected more than 0 and at most 24, not {wish.hours_a_day:g}")
+
+
 def measured(calibration: Calibration, epsilon: float, recordings: Sequence[Recording]) -> dict[str, Any]:
-    """What a release of these people by a calibration explains, in the place of what an `Advice` expects.
+    """Utility of a release of these people by a calibration, in the place of what an `Advice` expects.
 
     For public or consented people, of another tracker above all. Each recording is released once, as a session; nothing
     of it is kept. Against the common mean of these people, as in the saved figures. Identity is not measured.

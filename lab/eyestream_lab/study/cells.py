@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from joblib import cpu_count
 from threadpoolctl import threadpool_limits
 
 from eyestream_lab.study.sources import World
+from eyestream_lab.testing.noise import SeededNoise
 from eyestream_lab.workers import workers
 
 __all__ = ["Cell", "Pace", "Record", "compute", "how_far", "key_of"]
@@ -41,13 +42,22 @@ class Cell:
     settings: dict[str, Any]
 
 
-def key_of(world: World, cell: Cell) -> str:
-    """Hash of everything that a cell's records depend on, 32 hexadecimal digits; noise apart."""
+def key_of(world: World, cell: Cell, seed: int | None = None) -> str:
+    """Hash of everything that a cell's records depend on, 32 hexadecimal digits; noise without a seed apart."""
     mechanism, n = str(cell.settings.get("mechanism", "")), int(cell.settings.get("n", 0))
     parts = [VERSION, cell.part, cell.settings, world.population.content_hash, world.calibration_hash(mechanism, n)]
     if not mechanism:
         parts.append(sorted(calibration.content_hash for calibration in world.calibrations.values()))
+    return _digest(parts if seed is None else [*parts, {"seed": seed}])
+
+
+def _digest(parts: list[Any]) -> str:
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _noise_of(cell: Cell, seed: int) -> SeededNoise:
+    """What a cell of a study with a seed draws: the same wherever, and in whatever order, cells are computed."""
+    return SeededNoise((seed, int(_digest([cell.part, cell.settings]), 16)))
 
 
 def compute(
@@ -58,6 +68,7 @@ def compute(
     folder: Path,
     jobs: int | None,
     cluster: str | None = None,
+    seed: int | None = None,
     progress: Callable[[int, int, float | None], None],
 ) -> dict[str, list[Record]]:
     """Records of every part, from `folder` where they lie there already.
@@ -73,16 +84,18 @@ def compute(
         Where each cell's records are kept as soon as they are there: an interrupted study goes on from them.
     jobs, cluster
         Processes, None: one for each core; or the URL of a Dask scheduler in their place.
+    seed
+        Of the noise of every mechanism; None: it is the operating system's, as everywhere but in a study.
     progress
         Called with (cells done, cells, seconds left), None as long as nothing can be said.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{cell.part}-{key_of(world, cell)}.json" for cell in cells]
+    paths = [folder / f"{cell.part}-{key_of(world, cell, seed)}.json" for cell in cells]
     found = {i: _read(path) for i, path in enumerate(paths) if path.is_file()}
     todo = _in_turn(cells, [i for i in range(len(cells)) if i not in found])
     pace = Pace(Counter(cells[i].part for i in todo))
     progress(len(found), len(cells), None)
-    work = [(measures[cells[i].part], cells[i].settings) for i in todo]
+    work = [(measures[cells[i].part], cells[i], seed) for i in todo]
     if work:
         with workers(cluster, min(jobs or cpu_count(), len(work)), world) as several:
             for place, (records, took) in several.done(_one, work):
@@ -97,11 +110,12 @@ def compute(
     return by_part
 
 
-def _one(world: World, measure: Measure, settings: dict[str, Any]) -> tuple[list[Record], float]:
+def _one(world: World, measure: Measure, cell: Cell, seed: int | None) -> tuple[list[Record], float]:
     """Records of a cell, and the seconds that it took."""
     began = time.perf_counter()
+    own = world if seed is None else replace(world, noise=_noise_of(cell, seed))
     with threadpool_limits(1):
-        return measure(world, **settings), time.perf_counter() - began
+        return measure(own, **cell.settings), time.perf_counter() - began
 
 
 def _in_turn(cells: Sequence[Cell], todo: Sequence[int]) -> list[int]:

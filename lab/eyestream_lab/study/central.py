@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from eyestream.core.additive.ball import l1_factor, l2_factor
 from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.registry import names
 from eyestream.core.whole import release_rows
 from eyestream_lab.calibration.corpus import whole_chunks
@@ -96,7 +95,7 @@ def measure(world: World, *, mechanism: str, n: int, epsilon: float, seed: int) 
     for people in 2 ** np.arange(int(np.log2(len(rows))) + 1):
         for model in MODELS if closed else MODELS[:1]:
             k = choose_k(calibration, epsilon, int(people), model) if closed else 0
-            built = build(calibration, epsilon * (people if model == "central" else 1), **_options(mechanism, k))
+            built = world.build(calibration, epsilon * (people if model == "central" else 1), **_options(mechanism, k))
             if model == "local":
                 released = np.array([whole_chunks(release_rows(built, own), n) for own in rows])[:, :, active]
             else:

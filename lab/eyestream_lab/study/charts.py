@@ -11,8 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from eyestream.gaze.features import NAMES, UNITS
 from eyestream_lab.study.cells import Record
-from eyestream_lab.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, log_values, panels, short
-from eyestream_lab.study.identification import PROTOCOLS
+from eyestream_lab.study.figures import DASHES, MARKERS, colour, legend_below, log_axis, log_values, panels
 from eyestream_lab.study.recovery import ATTACKS
 from eyestream_lab.study.ways import RAW_ROWS, ways
 
@@ -20,9 +19,7 @@ __all__ = [
     "CAPTIONS",
     "correlation_chart",
     "frontier_chart",
-    "identification_chart",
     "leakage_chart",
-    "match_chart",
     "published_chart",
     "recovery_chart",
     "trace_chart",
@@ -64,14 +61,6 @@ CAPTIONS = {
         "Temporal privacy leakage relative to epsilon. 1 is what the release of the chunk alone tells. A line above "
         "1 says by how much the other releases of a session raise it, under this model."
     ),
-    "identification": (
-        "Strongest attacker of each protocol. Bars: 2 standard errors over the splits. A bar that reaches the line "
-        "of chance does not show that anybody is recognised, nor that nobody is."
-    ),
-    "match": (
-        "Cumulative match curves of the random forest, learned on one release and tested on another one. The nearer "
-        "a curve lies to chance, the less a list of likely people helps an attacker."
-    ),
     "averaging": (
         "What averaging recovers. A line that rises shows that several releases of one chunk tell more than one "
         "does, so each of them costs."
@@ -88,7 +77,7 @@ _NMSE_LINES = {("nmse_abs", "ours, mean of |NMSE|"): "-", ("nmse_median", "ours,
 _FORMS = {form.label: form for way in ways().values() for form in way.forms}
 _UNITS = dict(zip(NAMES, UNITS, strict=True))
 _LOWEST = -0.35
-"""What explains less is drawn at the lower edge of the frontier, as an arrow."""
+"""Utility below which a point is drawn at the lower edge of the frontier, as an arrow."""
 
 
 def _chart(
@@ -212,57 +201,6 @@ def leakage_chart(records: Sequence[Record]) -> Figure:
         axis.xaxis.label.set_fontsize(9)
         axis.yaxis.label.set_fontsize(9)
     return figure
-
-
-def identification_chart(summary: Sequence[Record]) -> Figure:
-    """Rank-1 rate of the strongest attacker against epsilon, a panel for each protocol; bars are 2 standard errors."""
-    epsilons = sorted({r["epsilon"] for r in summary if r["epsilon"]})
-    raw = [r["rate"] for r in summary if r["protocol"] == "raw"]
-
-    def drawn(axis: Axes, protocol: str) -> None:
-        own = [r for r in summary if r["protocol"] == protocol]
-        axis.axhline(own[0]["chance"], **_CHANCE, label=f"chance, {own[0]['chance']:.3f}")
-        axis.axhline(float(np.max(raw)), color=colour("raw"), linewidth=1.2, label="raw rows")
-        axis.set_ylim(-0.02, 1.04)
-        for source, n in dict.fromkeys((r["source"], r["n"]) for r in own):
-            groups = [[r for r in own if (r["source"], r["n"], r["epsilon"]) == (source, n, e)] for e in epsilons]
-            line = [max(here, key=lambda r: float(r["rate"])) for here in groups if here]
-            axis.errorbar(
-                [r["epsilon"] for r in line],
-                [r["rate"] for r in line],
-                [2 * r["standard_error"] for r in line],
-                color=colour(source),
-                marker=MARKERS.get(n, "o"),
-                markersize=4,
-                linestyle="-" if n == 32 else "--",
-                linewidth=1.1,
-                elinewidth=0.8,
-                capsize=2,
-                label=source if source == "FPA" or source.startswith("Steil") else f"{source}, n = {n}",
-            )
-
-    panes = {protocol: partial(drawn, protocol=protocol) for protocol in PROTOCOLS}
-    return _chart(panes, "share of people, rank 1", columns=4, x_label="total epsilon", ticks=epsilons)
-
-
-def match_chart(summary: Sequence[Record], attacker: str, epsilons: Sequence[float]) -> Figure:
-    """Cumulative match curves of the white box, a panel for each epsilon, chunks of the first length."""
-    n = min(r["n"] for r in summary)
-    ranks = np.arange(1, len(summary[0]["curve"]) + 1)
-
-    def drawn(axis: Axes, epsilon: float) -> None:
-        for record in summary:
-            is_raw = record["source"] == "raw"
-            wanted = is_raw or (record["epsilon"] == epsilon and record["protocol"] == "white box, anew")
-            if wanted and record["attacker"] == attacker and record["n"] == n:
-                axis.plot(ranks, record["curve"], color=colour(record["source"]), label=record["source"])
-        axis.plot(ranks, ranks / len(ranks), color="#777777", linestyle=":", label="chance")
-        axis.set_xlabel("rank", fontsize=9)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.set_ylim(0, 1.03)
-
-    panes = {f"epsilon {short(epsilon)}": partial(drawn, epsilon=epsilon) for epsilon in epsilons}
-    return _chart(panes, "right person at this rank or before", columns=4)
 
 
 def recovery_chart(records: Sequence[Record], *, averaging: bool) -> Figure:

@@ -25,11 +25,11 @@ PERSON = "person"
 """The task that needs no labels: first half of each recording against its second half."""
 
 
-Part = tuple[int, int, Array]
+LabelledRecording = tuple[int, int, Array]
 """Class, recording, and rows (m, F)."""
 
-Fold = tuple[Sequence[Part], Sequence[Part]]
-"""What is learned from, and what is tested."""
+Fold = tuple[Sequence[LabelledRecording], Sequence[LabelledRecording]]
+"""Rows to learn from, and rows to test."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Who an attacker is: the published classifiers, a radial basis function network, and a matcher of means.
+"""Attackers: the published classifiers, a radial basis function network, and a matcher of means.
 
 All take rows of known people (train) and rows that each belong to one unknown person (test), and score every unknown
 against every known one.
@@ -17,7 +17,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-__all__ = ["ATTACKERS", "CLASSIFIERS", "RadialBasisNetwork", "Scorer", "match_means", "scorer", "window_scores"]
+__all__ = [
+    "ATTACKERS",
+    "CLASSIFIERS",
+    "RadialBasisNetwork",
+    "Scorer",
+    "attack",
+    "match_means",
+    "scorer",
+    "window_scores",
+]
 
 Array = NDArray[np.float64]
 
@@ -137,3 +146,17 @@ def match_means(train: Sequence[Array], test: Sequence[Array], block: int) -> Ar
     unknown = np.array([rows.mean(axis=0) for rows in test]) / scale @ whitener.T
     scores: Array = -np.linalg.norm(unknown[:, None] - known[None], axis=2)
     return scores
+
+
+def attack(
+    attacker: str, known: Sequence[Array], tests: Sequence[Sequence[Array]], *, stride: int, block: int, seed: int
+) -> list[Array]:
+    """Scores (P, P) of unknown against known people, for each set of unknown rows (m_p, F).
+
+    Classifiers see every `stride`-th row and average their scores over a person's rows; the mean matcher sees all.
+    """
+    if attacker == "mean matcher":
+        return [match_means(known, test, block) for test in tests]
+    thinned = [[rows[::stride] for rows in test] for test in tests]
+    scored = window_scores(attacker, [rows[::stride] for rows in known], thinned, seed)
+    return [np.array([scores.mean(axis=0) for scores in people]) for people in scored]

@@ -1,4 +1,4 @@
-"""What a release keeps of behaviour, by measures that do not flatter.
+"""Fidelity of a release to behaviour, by measures that do not flatter.
 
 - **Clipped**: rows are clipped at the corpus' 0.5 % and 99.5 % quantiles, frozen before anything is released. A few
   events outweigh all other rows of some features; clipping harder would flatter.
@@ -33,7 +33,7 @@ HELD_FIXED = "rate_saccades"
 
 @dataclass(frozen=True, eq=False)
 class Yardstick:
-    """What is fixed before anything is measured, from rows of a public corpus.
+    """Scales that are fixed before anything is measured, from rows of a public corpus.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Spread:
 
 
 def spread_over_people(yardstick: Yardstick, raw: Sequence[Array], released: Sequence[Array]) -> Spread:
-    """What `fidelity` is made of, for each person; rows (m, F) of each, NaN is missing."""
+    """Parts of `fidelity`, for each person; rows (m, F) of each, NaN is missing."""
     wanted, given = _compared(yardstick, raw, released)
     centred = [_centred(x) for x in wanted], [_centred(y) for y in given]
     return Spread(*_squares(wanted, given, _common(wanted)), *_squares(*centred, 0.0))

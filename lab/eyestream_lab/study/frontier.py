@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.registry import names
 from eyestream_lab.study.cells import Cell, Record
 from eyestream_lab.study.fidelity import Yardstick, fidelity, spread_over_people
@@ -80,14 +79,14 @@ def measure(
         for s in (sights if measured == "release" else sights[:1])
     ]
     if measured == "traces":
-        return list(_traces(population, sights[0], made[0], chosen.forms, minutes[0]))
+        return list(_traces(world, sights[0], made[0], chosen.forms, minutes[0]))
     yardstick = _yardstick(population, made[0])
     records: list[Record] = []
     for minute in minutes:
         epsilon = minute * n / (60 * population.rate_hz)
         scored: dict[str, Any] = {}
         for form in chosen.forms:
-            mechanisms = [build(calibration, epsilon, **form.options) for calibration in made]
+            mechanisms = [world.build(calibration, epsilon, **form.options) for calibration in made]
             galleries = [
                 gallery(population, s, m, n, reverse=bool(split % 2), active=m.frame.active)
                 for s, m in zip(sights, mechanisms, strict=True)
@@ -170,14 +169,14 @@ def _limits(world: World, n: int, minutes: Sequence[float]) -> Iterator[Record]:
 
 
 def _traces(
-    population: Population, sight: Sight, calibration: Calibration, forms: Sequence[Form], minute: float
+    world: World, sight: Sight, calibration: Calibration, forms: Sequence[Form], minute: float
 ) -> Iterator[Record]:
     """One released person, who has most of the traced features; chosen before anything is released."""
-    n = calibration.n
+    population, n = world.population, calibration.n
     columns = [population.names.index(name) for name in TRACED if name in population.names] or [0]
     index = max(sight.released, key=lambda i: float(np.isfinite(population.as_recorded(i)[:, columns]).mean()))
     epsilon = minute * n / (60 * population.rate_hz)
-    mechanism = build(calibration, epsilon, **forms[-1].options)
+    mechanism = world.build(calibration, epsilon, **forms[-1].options)
     rows = population.as_recorded(index)
     raw, released, _ = released_session(mechanism, rows, n)
     start = len(rows) // n * n - len(raw)

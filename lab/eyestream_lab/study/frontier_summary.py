@@ -143,6 +143,6 @@ def _known(value: float) -> float | None:
 
 
 def limits(records: Sequence[Record]) -> list[Record]:
-    """What the model's causal rate-distortion allows."""
+    """Limit by the model's causal rate-distortion."""
     names = ("n", "minute", "epsilon", "explained", "chunks")
     return [{name: record[name] for name in names} for record in records if record["measured"] == "limit"]

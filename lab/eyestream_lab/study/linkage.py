@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream_lab.study.cells import Cell, Record
-from eyestream_lab.study.classifiers import ATTACKERS
-from eyestream_lab.study.identification import attack
+from eyestream_lab.study.classifiers import ATTACKERS, attack
 from eyestream_lab.study.measures import mean_and_error
 from eyestream_lab.study.plan import Plan
 from eyestream_lab.study.population import Population
@@ -31,7 +30,7 @@ __all__ = ["KNOWN", "cells", "demographics", "linked", "measure"]
 Array = NDArray[np.float64]
 
 KNOWN = ("raw", "released anew")
-"""What the data set with names holds."""
+"""Contents of the data set with names."""
 
 
 def demographics(population: Population) -> tuple[str, ...]:

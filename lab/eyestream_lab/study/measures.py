@@ -32,7 +32,7 @@ def utility(value: float) -> float:
 
 
 def nmse_summary(values: Array) -> dict[str, float]:
-    """What NMSE values (runs, signals) come to.
+    """Summary of NMSE values (runs, signals).
 
     `nmse` is averaged as published, over the runs and then over the signals, with its sign; `nmse_abs` with the
     modulus taken first; `nmse_median` is the median modulus. `undefined` is the share that has no denominator.

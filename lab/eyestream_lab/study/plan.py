@@ -12,11 +12,11 @@ class Plan:
     Attributes
     ----------
     epsilons : of a chunk (of a recording for FPA), all features together; the grid of the papers.
-    wall : larger ones, to see at which epsilon attacks begin to recognise people.
+    wall : larger ones, to see at which epsilon knowledge of the corpus begins to recover chunks.
     chunks : rows a chunk.
-    attack_chunks : those that are attacked by the published classifiers, and classified.
+    attack_chunks : those that are linked, classified and recovered.
     runs : noisy releases of each chunk for the utility.
-    splits, split_batch : random splits of each re-identification attack, and how many make one cell.
+    splits : random halves of the people where asked features are compared, which takes more of them.
     stride : rows between the windows that classifiers see, 10 as published for this rate.
     states : numbers of states of the Markov models.
     repeats : largest number of repeated releases that are averaged.
@@ -34,7 +34,6 @@ class Plan:
     attack_chunks: tuple[int, ...]
     runs: int
     splits: int
-    split_batch: int
     stride: int
     states: tuple[int, ...]
     repeats: int
@@ -53,7 +52,6 @@ FULL = Plan(
     attack_chunks=(32,),
     runs=20,
     splits=6,
-    split_batch=3,
     stride=10,
     states=(2, 4, 8),
     repeats=300,
@@ -64,11 +62,7 @@ FULL = Plan(
     frontier_chunks=(32, 64),
     frontier_splits=2,
 )
-"""What the report of a corpus is made with: about half an hour of one core for 30 people.
-
-What 0.1.0 did besides: attacks of the published classifiers on chunks of 128 rows, and at more than epsilon 48 on what
-they find at 48 already and on baselines without a guarantee; 20 splits and 5 seeds instead of 6 and 3; 100 noisy
-releases for the utility instead of 20; 1,000 averaged releases instead of 300.
+"""Plan of the report of a corpus: about half an hour of one core for 30 people.
 """
 
 QUICK = Plan(
@@ -78,7 +72,6 @@ QUICK = Plan(
     attack_chunks=(32,),
     runs=3,
     splits=1,
-    split_batch=1,
     stride=10,
     states=(2, 4),
     repeats=10,

@@ -1,4 +1,4 @@
-"""What a way of releasing costs, in units that do not depend on how long a chunk is, beside every figure."""
+"""Price of a way of releasing, in units that do not depend on how long a chunk is, beside every figure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an attacker who knows the corpus gets back from noisy releases.
+"""Recovery by an attacker who knows the corpus, from noisy releases.
 
 Two attacks. *Averaging*: the same chunk, released again and again. *Filtering*: one release of every chunk, and the
 knowledge that features go together and people change slowly. The attacker's estimate is linear and best in the mean
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.mechanisms import build
 from eyestream.core.whole import release_rows
 from eyestream_lab.calibration.corpus import whole_chunks
 from eyestream_lab.study.cells import Cell, Record
@@ -51,7 +50,7 @@ class Dynamics:
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """What filter and smoother do at each of T chunks: a function of the model, so that one serves all sessions.
+    """Steps of filter and smoother at each of T chunks: a function of the model, so that one serves all sessions.
 
     The state is (person constant, process), 2 A numbers.
 
@@ -132,7 +131,7 @@ def measure(
     world: World, *, measured: str, source: str, mechanism: str, n: int, epsilon: float, repeats: int
 ) -> list[Record]:
     """Explained variance of the attacker's estimates."""
-    chosen = build(world.calibrations[mechanism, n], epsilon)
+    chosen = world.build(world.calibrations[mechanism, n], epsilon)
     if measured == "averaging":
         return _averaging(world, chosen, repeats)
     return (
@@ -169,7 +168,7 @@ def _averaging(world: World, mechanism: Mechanism, repeats: int) -> list[Record]
 
 @dataclass(frozen=True, eq=False)
 class _Knowledge:
-    """What the attacker knows of corpus and mechanism; everything in standard deviations from the corpus' mean.
+    """The attacker's knowledge of corpus and mechanism; everything in standard deviations from the corpus' mean.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a report is made of, and the report as files: a self-contained page, CSV of every number, figures, settings."""
+"""Parts of a report, and the report as files: a self-contained page, CSV of every number, figures, settings."""
 
 import csv
 import html
@@ -117,12 +117,12 @@ def _figure(folder: Path, title: str, name: str, caption: str, figure: Figure) -
 
 
 def _wide(label: str, inner: str) -> str:
-    """What may be wider than a small screen: it is moved sideways, by keys too."""
+    """Element that may be wider than a small screen: it is moved sideways, by keys too."""
     return f'<div class="wide" role="region" aria-label="{html.escape(label)}" tabindex="0">{inner}</div>'
 
 
 def write_summary(path: Path, summary: dict[str, Any], settings: dict[str, Any]) -> None:
-    """What the page opens with, for programs; NaN is null."""
+    """Opening of the page, for programs; NaN is null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(_known(summary | {"settings": settings}), indent=1, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")

@@ -14,11 +14,11 @@ from eyestream.core.calibration.calibration import product
 from eyestream.errors import ConfigError, meant
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.study import (
+    asked,
     central,
     correlation,
     frontier,
     frontier_summary,
-    identification,
     linkage,
     pages,
     recovery,
@@ -43,9 +43,9 @@ PARTS: dict[str, Any] = {
     "correlation": correlation,
     "tables": tables,
     "linkage": linkage,
-    "identification": identification,
     "recovery": recovery,
     "central": central,
+    asked.PART: asked,
 }
 """Modules with `cells(plan, world)` and `measure(world, **settings)`."""
 
@@ -53,6 +53,7 @@ PAGES: dict[str, Callable[[Sequence[Record]], str]] = {
     "tables": pages.tables_page,
     "linkage": pages.linkage_page,
     "central": pages.central_page,
+    asked.PART: asked.asked_page,
 }
 """Parts that have a page of their own, in Markdown; they are computed when they are asked for."""
 
@@ -74,14 +75,12 @@ TABLES: dict[str, tuple[str, str]] = {
     "correlation": ("correlation", "table and figure: correlation within recordings against the lag"),
     "fifth": ("correlation", "correlation over recordings with the fifth row (Bozkir et al. 2021, figures 3 to 6)"),
     "leakage": ("correlation", "table and figure: temporal privacy leakage under a Markov chain"),
-    "recognised": ("identification", "who is recognised by the published classifiers, all protocols"),
-    "identification": ("identification", "figure of it"),
-    "match": ("identification", "figure: cumulative match curves"),
     "averaging": ("recovery", "figure: what averaging many releases recovers"),
     "filtering": ("recovery", "table and figure: what knowledge of the corpus recovers"),
     "tables": ("tables", "page: the papers' tables on --labels, every mechanism at equal epsilon a minute"),
     "linkage": ("linkage", "page: linkage of demographics and gaze"),
     "central": ("central", "page: what a trusted aggregator would release"),
+    asked.PART: (asked.PART, "page: one to three asked features against all features, and who is recognised by them"),
     ATTACKS: (
         "",
         "page of all attackers on shipped calibrations (docs/attacks-figures.md); options: attacks on people",
@@ -90,9 +89,9 @@ TABLES: dict[str, tuple[str, str]] = {
 """For each name the part of the study that it needs, and what it is."""
 
 _ELSEWHERE = {
-    "docs/advice.md": "eyestream advise --table (made again by tools/make/advice.py)",
+    "docs/advice-figures.md": "eyestream advise --table (made again by tools/make/advice.py)",
     "docs/correlations-corpus.md": "tools/make/session_curves.py, tools/make/session_frontier.py",
-    "eyestream/core/KLT.md, docs/mechanisms.md": "tools/make/frontier.py, tools/make/alternatives.py",
+    "eyestream/core/KLT.md, docs/figures.md": "tools/make/frontier.py, tools/make/alternatives.py",
     "benchmarks/RESULTS.md": "python -m benchmarks",
 }
 """Tables of the documentation that other commands make."""
@@ -129,6 +128,8 @@ class Study:
     plan : how much is done.
     labels : as of `read_labels`; None: each recording is a person of its own.
     jobs, cluster : processes, None: one for each core; or the URL of a Dask scheduler in their place.
+    seed : of the noise of the mechanisms: the same seed gives the same tables, wherever cells are computed; None: there
+        is none.
     progress : called with what is being done, in words.
     """
 
@@ -138,6 +139,7 @@ class Study:
     labels: dict[str, dict[str, str]] | None = None
     jobs: int | None = None
     cluster: str | None = None
+    seed: int | None = None
     progress: Callable[[str], None] = lambda text: None
 
     def report(self, published: Path | None = None) -> Path:
@@ -229,8 +231,11 @@ class Study:
                 raise ConfigError(f"part {name!r} of the study needs {_NEEDS[name]}: --labels FILE")
         # parts that compare mechanisms at their best need those calibrations too
         calibrators = BEST_CALIBRATORS if set(parts) & set(_NEEDS) else CALIBRATORS
+        lengths = self.plan.chunks
+        if set(parts) == {asked.PART}:
+            calibrators, lengths = {}, (asked.N,)
         with threadpool_limits(1):
-            world = prepare(population, self.plan.chunks, self.progress, self.out / "calibrations", calibrators)
+            world = prepare(population, lengths, self.progress, self.out / "calibrations", calibrators)
         records = compute(
             world,
             [cell for part in chosen.values() for cell in part.cells(self.plan, world)],
@@ -238,12 +243,13 @@ class Study:
             folder=self.out / "cells",
             jobs=self.jobs,
             cluster=self.cluster,
+            seed=self.seed,
             progress=lambda done, total, left: self.progress(how_far(done, total, left)),
         )
         return world, records
 
     def _in_words(self, settings: dict[str, Any]) -> dict[str, str]:
-        """What was run."""
+        """Record of the run."""
         recordings, quick = self.recordings, self.plan == QUICK
         rows = sum(len(recording.t) for recording in recordings)
         there = float(np.mean(np.concatenate([np.isfinite(recording.features).ravel() for recording in recordings])))
@@ -276,10 +282,11 @@ class Study:
             "features": [population.names[i] for i in world.active],
             "calibrations": {f"{name}, {n} rows": c.content_hash for (name, n), c in world.calibrations.items()},
             "seeds": {
-                "splits": "numpy default_rng((split, recording)), split = 0 .. splits - 1",
-                "classifiers": "the number of the split, or of the seed",
-                "baselines of Steil et al.": "number of the seed, or first split of the batch",
-                "noise of the mechanisms": "none: keyed by the operating system",
+                "splits": "split s: numpy default_rng(s) draws who calibrates; attackers take s",
+                "baselines of Steil et al.": "number of the seed",
+                "noise of the mechanisms": "none: keyed by the operating system"
+                if self.seed is None
+                else f"{self.seed}, and a hash of each cell's settings",
             },
         }
 
@@ -287,11 +294,10 @@ class Study:
 def _tables_of(records: dict[str, list[Record]], world: World) -> dict[str, list[Record]]:
     """Tables of the parts that are there, and their summaries, every row with its price."""
     made = {name: rows for name, rows in records.items() if name != "frontier"}
-    if "identification" in records:
-        made["identification-summary"] = identification.summarise(records["identification"])
-        made["verdicts"] = identification.verdicts(made["identification-summary"])
     whole = [source.label for source in (*SOURCES, *BASELINES) if not source.chunked]
     made = {name: with_prices(rows, world.population, whole) for name, rows in made.items()}
+    if asked.PART in records:
+        made[asked.PART] = asked.summarise(records[asked.PART])
     if "frontier" in records:
         rows = records["frontier"]
         made["frontier"] = frontier_summary.summarise(rows, world.population.rate_hz)
@@ -305,7 +311,7 @@ def _tables_of(records: dict[str, list[Record]], world: World) -> dict[str, list
 
 
 def _summary_of(made: dict[str, list[Record]], plan: Plan) -> dict[str, Any]:
-    """What the report opens with, for programs; of the tables of the part `frontier`."""
+    """Opening of the report, for programs; of the tables of the part `frontier`."""
     rows, limits, n, minute = made["frontier"], made["limits"], plan.verdict_chunk, plan.verdict_minute
     return {
         "quick": plan == QUICK,

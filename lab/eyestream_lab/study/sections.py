@@ -1,4 +1,4 @@
-"""What the report says: text, figures and tables of every part, made from its records.
+"""Sections of the report: text, figures and tables of every part, made from its records.
 
 It opens with the verdict, the one picture, traces, and the tables that they come from.
 """
@@ -59,17 +59,6 @@ COLUMNS: dict[str, Columns] = {
         ("correlation", "correlation within people"),
         ("partial", "the same, saccade rate held fixed"),
         ("nmse", "NMSE, median"),
-    ),
-    "recognised": (
-        *_KEY,
-        ("passed", "attacks within 2 s.e. of chance"),
-        ("attacks", "of"),
-        ("strongest", "strongest attacker"),
-        ("protocol", "protocol"),
-        ("rate", "rank-1 rate"),
-        ("standard_error", "s.e."),
-        ("chance", "chance"),
-        ("near_chance", "all near chance"),
     ),
     "utility": (
         *_KEY,
@@ -230,21 +219,6 @@ def _in_words(row: Record) -> Record:
     return made | {"in_words": words}
 
 
-def _verdict(table: Sequence[Record]) -> Section:
-    return Section(
-        "Who is recognised by the published classifiers",
-        (
-            "The papers' classifiers and protocols; the first part of this page has stronger attackers. Epsilon is of "
-            "all features together: of one chunk, and of a whole recording for FPA and the baselines.",
-            "An attack passes when its rank-1 rate is at most 2 standard errors above chance, over random splits. "
-            "'All near chance' asks that of the strongest of all attacks, with the limit widened for their number "
-            "(Bonferroni). It does not say that people are hidden: with few people a real effect lies within these "
-            "limits, and other attackers may find more.",
-        ),
-        tables=(_table("recognised", "Re-identification, all attackers and protocols", table, len(_KEY)),),
-    )
-
-
 def _utility(records: list[Record], published: Sequence[Record]) -> Section:
     mse = "mean squared error / corpus variance"
     drawn = {
@@ -291,27 +265,6 @@ def _correlation(records: list[Record]) -> Section:
     )
 
 
-def _identification(summary: list[Record]) -> Section:
-    epsilons = sorted({r["epsilon"] for r in summary if r["epsilon"]})
-    shown = [e for e in epsilons if e >= 48] or epsilons
-    return Section(
-        "Re-identification attacks",
-        (
-            "The four classifiers, a radial basis function network with 32 centres a person, and a matcher of means "
-            "that uses every row. A random contiguous half of every recording is attributed; what lies within 30 s "
-            "of it is left out of the training. Protocols: private to raw (the papers'), white box (learned from and"
-            " tested on one private release), white box anew (tested on another release of the same rows, as in "
-            "another session), raw to private.",
-            "FPA spreads one draw of noise over a recording: within one release people are recognised by their noise. "
-            "That says nothing about their eyes, and is why the second release is there.",
-        ),
-        _captioned(
-            identification=charts.identification_chart(summary),
-            match=charts.match_chart(summary, "random forest", shown[:4]),
-        ),
-    )
-
-
 def _mechanism(recovery: list[Record]) -> Section:
     averaging, filtering = ([r for r in recovery if r["measured"] == name] for name in ("averaging", "filtering"))
     return Section(
@@ -330,10 +283,6 @@ def _mechanism(recovery: list[Record]) -> Section:
 
 
 _MADE: dict[str, Callable[[Records, Sequence[Record]], list[Section]]] = {
-    "identification": lambda records, published: [
-        _verdict(records["verdicts"]),
-        _identification(records["identification-summary"]),
-    ],
     "utility": lambda records, published: [_utility(records["utility"], published)],
     "correlation": lambda records, published: [_correlation(records["correlation"])],
     "recovery": lambda records, published: [_mechanism(records["recovery"])],

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.mechanism import Mechanism
 from eyestream_lab.calibration.corpus import whole_chunks
+from eyestream_lab.hindsight import hindsight
 
 __all__ = ["WITHHELD_ROWS", "released_session"]
 
@@ -29,5 +30,5 @@ def released_session(mechanism: Mechanism, rows: Array, n: int) -> tuple[Array, 
         states.append(own.state)
     start = skipped or WITHHELD_ROWS
     raw = rows[start : start + n * len(released)]
-    better = mechanism.hindsight(states)
+    better = hindsight(mechanism, states)
     return raw, np.concatenate(released), None if better is None else np.concatenate([chunk.T for chunk in better])

@@ -1,7 +1,7 @@
-"""What an attacker or an application may get to see: raw rows, or what a mechanism or a baseline made of them."""
+"""Rows that an attacker or an application may get to see: raw, or as a mechanism or a baseline made them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.registry import names
+from eyestream.core.noise import Noise
 from eyestream.core.whole import release_rows
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations as files
@@ -72,7 +73,6 @@ class Source:
     options : what the mechanism is built with.
     attacked : whether attacks are run on it; not so where a source differs from another one by a public, invertible
         map, which hides nothing.
-    estimate : whether what it releases is an estimate already, shrunk and filtered over the chunks of a session.
     """
 
     label: str
@@ -81,7 +81,6 @@ class Source:
     chunked: bool = True
     options: tuple[tuple[str, Any], ...] = ()
     attacked: bool = True
-    estimate: bool = False
 
 
 RAW = Source("raw", "raw", "#000000", chunked=False)
@@ -102,7 +101,6 @@ def _registered(*, best: bool) -> list[Source]:
             form.colour,
             options=tuple(form.options.items()),
             attacked=form.attacked,
-            estimate=form.estimate,
         )
         for name in names()
         for form in part_of(name).forms
@@ -125,7 +123,7 @@ BASELINES = (
 """Baselines without a guarantee of this program; see `eyestream_lab.study.steil`."""
 
 BEST_FORMS = tuple(_registered(best=True))
-"""What stands beside the plain forms where mechanisms are compared at their best: all post-processing that there is,
+"""Forms beside the plain ones where mechanisms are compared at their best: all post-processing that there is,
 and a baseline of each session's own."""
 
 _ALL = (RAW, *SOURCES, *BASELINES, *BEST_FORMS)
@@ -151,16 +149,25 @@ BEST_CALIBRATORS = _calibrators(best=True)
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Everything that a cell may look at: the people, and calibrations made from those at even positions."""
+    """Everything that a cell may look at: the people, and calibrations made from those at even positions.
+
+    `noise` is what its mechanisms draw: in a study with a seed a generator of the cell, which nothing else takes
+    (`eyestream.core.mechanism.require_real_noise`).
+    """
 
     population: Population
     calibrations: dict[tuple[str, int], Calibration]
+    noise: Noise | None = field(default=None, kw_only=True)
 
     @property
     def active(self) -> NDArray[np.intp]:
         """Features that are released by every mechanism: neither declared nor found constant."""
         constant = np.any([calibration.constant for calibration in self.calibrations.values()], axis=0)
         return np.flatnonzero(~constant)
+
+    def build(self, calibration: Calibration, epsilon: float, **options: Any) -> Mechanism:
+        """The mechanism that a calibration was made for, with the noise of this world."""
+        return build(calibration, epsilon, noise=self.noise, **options)
 
     def calibration_hash(self, mechanism: str, n: int) -> str:
         """Content hash of the calibration that a cell uses; empty when it uses none."""
@@ -177,7 +184,7 @@ class World:
         return np.concatenate([self.population.recording(i) for i in self.population.calibrating])
 
     def releases(self, source: str, n: int, epsilon: float, seed: int = 0) -> Release:
-        """What gives the released rows (m, F) of a recording, anew at each call.
+        """A function that gives the released rows (m, F) of a recording, with new noise at each call.
 
         `seed` is for the baselines alone.
         """
@@ -188,16 +195,16 @@ class World:
             return self._baseline(chosen.mechanism, n, epsilon, seed)
         if chosen is WHOLE:
             return self._whole(n, epsilon)
-        mechanism = build(self.calibrations[chosen.mechanism, n], epsilon, **dict(chosen.options))
+        mechanism = self.build(self.calibrations[chosen.mechanism, n], epsilon, **dict(chosen.options))
         return lambda recording, part=_WHOLE: release_rows(mechanism, self.rows(recording, n)[part])
 
     def _whole(self, n: int, epsilon: float) -> Release:
-        built: dict[int, Mechanism] = {}
+        built, calibration = dict[int, Mechanism](), self.calibrations[of_chunks(), n]
 
         def release(recording: int, part: slice = _WHOLE) -> Array:
             rows = self.rows(recording, n)[part]
             if len(rows) not in built:
-                built[len(rows)] = build_whole(self.calibrations[of_chunks(), n], epsilon, len(rows))
+                built[len(rows)] = build_whole(calibration, epsilon, len(rows), noise=self.noise)
             return release_rows(built[len(rows)], rows)
 
         return release

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """What the noise is scaled to.
+    """The figure that the noise is scaled to.
 
     Attributes
     ----------

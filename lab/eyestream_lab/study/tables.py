@@ -32,7 +32,7 @@ __all__ = ["PERSON_ANEW", "TABLED", "cells", "epsilon_of", "measure", "without_l
 Array = NDArray[np.float64]
 
 PERSON_ANEW = "person, another session"
-"""Who a person is, where the two halves of a recording are sessions of their own."""
+"""Key of a person, where the two halves of a recording are sessions of their own."""
 
 TABLED = (RAW, *(source for source in SOURCES if source.attacked), *BEST_FORMS)
 """Raw, the plain forms and the best ones."""

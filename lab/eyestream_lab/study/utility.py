@@ -1,4 +1,4 @@
-"""What a release costs in utility: the published measure, and two that behave."""
+"""Cost of a release in utility: the published measure, and two that behave."""
 
 import csv
 from pathlib import Path

@@ -35,7 +35,7 @@ MEANING = (
 
 
 def told(row: Record, which: str = "explained") -> str:
-    """What comes through, in words; `which` is "explained" or "own"."""
+    """Words on what comes through; `which` is "explained" or "own"."""
     low, value, high = (float(row[name]) for name in (f"{which}_low", which, f"{which}_high"))
     if high < 0:
         return "worse than the mean"
@@ -50,7 +50,7 @@ def useful(row: Record) -> bool:
 
 
 def found(row: Record) -> str:
-    """Who is found, in words."""
+    """Words on who is found."""
     told_apart = row["p_all"] <= _LEVEL, row["area_low"] > 0.5
     if not any(told_apart):
         return _NOBODY

@@ -1,6 +1,6 @@
 """Ways of releasing that stand in one picture: what ships, each at equal epsilon a minute."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.additive.signals import CHUNKS, Signals
+from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.registry import names
 from eyestream_lab.parts import FILTERED, part_of
 
-__all__ = ["RAW_ROWS", "Form", "StudyPart", "Way", "of_chunks", "plain", "study_part", "ways", "with_signals"]
+__all__ = ["RAW_ROWS", "Few", "Form", "StudyPart", "Way", "of_chunks", "plain", "study_part", "ways", "with_signals"]
+
+Array = NDArray[np.float64]
 
 RAW_ROWS = "raw"
 
@@ -59,9 +62,25 @@ def plain(mechanism: str, colour: str, mark: str, place: int, *, traced: bool = 
     return Way(mechanism, {}, forms, place, traced)
 
 
+@dataclass(frozen=True, eq=False)
+class Few:
+    """What was published of a session.
+
+    Attributes
+    ----------
+    values : (T, d) of each chunk.
+    words : (T, m) which of at most eight cells came out; of mechanisms without cells, eighths of the session's values.
+    likely : (T, d, G) chance of each word where the change is the grid's, times any number; None where not known.
+    """
+
+    values: Array
+    words: NDArray[np.int64]
+    likely: Array | None = None
+
+
 @dataclass(frozen=True)
 class StudyPart:
-    """What the study knows of a mechanism beside its forms.
+    """The study's knowledge of a mechanism beside its forms.
 
     Attributes
     ----------
@@ -70,6 +89,7 @@ class StudyPart:
     signals : what its noise is added to; None where it adds none.
     limit : what it is calibrated with where its model stands for all people; None: its model is no such one.
     white_box : reference to the `eyestream_lab.study.people.white_box.WhiteBox` that knows its law; None: nobody does.
+    read : the released words of a session, from the chunks that were published; None: there are none.
     """
 
     ways: Mapping[str, Way] = field(default_factory=dict)
@@ -77,6 +97,7 @@ class StudyPart:
     signals: Signals | None = None
     limit: Mapping[str, Any] | None = None
     white_box: str | None = None
+    read: Callable[[Mechanism, Sequence[Array]], Few] | None = None
 
 
 def study_part(mechanism: str) -> StudyPart:
@@ -85,7 +106,7 @@ def study_part(mechanism: str) -> StudyPart:
 
 
 def with_signals() -> dict[str, Signals]:
-    """What mechanisms of additive noise add it to, by their names."""
+    """Signals that mechanisms of additive noise add it to, by their names."""
     found = {name: study_part(name).signals for name in names()}
     return {name: signals for name, signals in found.items() if signals is not None}
 

@@ -65,7 +65,7 @@ class TrackerClock:
 
 
 class FakeTracker(Protocol):
-    """What a life needs of a fake tracker: it sends samples by its clock from `start` to `stop`."""
+    """A fake tracker, as a life needs it: it sends samples by its clock from `start` to `stop`."""
 
     clock: TrackerClock
 

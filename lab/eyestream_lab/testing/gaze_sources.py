@@ -53,7 +53,7 @@ class Heard:
     recovery_s: float = math.inf
 
     def take(self, records: GazeColumns) -> None:
-        """What the source calls."""
+        """Take records, as the source calls it."""
         self.stands += 1
         if len(records.time):
             self.records.append(records)

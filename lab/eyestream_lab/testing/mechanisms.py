@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from eyestream.claims.guarantee import guarantee_of_recording
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.noise.digits import Buffers
+from eyestream_lab.hindsight import hindsight
 
 __all__ = [
     "check_any_input",
@@ -131,5 +132,5 @@ def check_life(mechanism: Mechanism, levels: int = 1, turns: int = 2) -> None:
         for chunk in chunks:
             found.append(session.release(chunk))
             states.append(session.state)
-        found += own.hindsight(states) or []
+        found += hindsight(own, states) or []
         assert np.isfinite(found).all(), "what is released is not finite"

@@ -16,12 +16,12 @@ True
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise import Law, SecureNoise
+from eyestream.core.noise import Law, SecureNoise, of_the_house
 from eyestream.core.noise.bits import Bits
 from eyestream.core.noise.laws import LaplaceLaw
 
@@ -30,8 +30,6 @@ __all__ = ["FixedNoise", "ScaledNoise", "SeededNoise", "WatchedNoise", "WordNois
 
 class FixedNoise:
     """The same integer for every draw."""
-
-    certified = False
 
     def __init__(self, value: int) -> None:
         self._value = value
@@ -51,8 +49,6 @@ class ZeroNoise(FixedNoise):
 class WordNoise:
     """The production law from words of the test's choice: a recorded tape, a counter, a seeded generator."""
 
-    certified = False
-
     def __init__(self, source: Bits) -> None:
         self._source = source
 
@@ -62,21 +58,19 @@ class WordNoise:
 
 
 class SeededNoise(WordNoise):
-    """The production law from seeded words, so that a test can be repeated."""
+    """The production law from seeded words, so that a test, or a study, can be repeated."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | Sequence[int]) -> None:
         super().__init__(self)
         self._rng = np.random.default_rng(seed)
 
-    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+    def words(self, count: int) -> NDArray[np.uint32]:
         """(count,) uniform words."""
         return self._rng.integers(0, 2**32, count, dtype=np.uint32)
 
 
 class ScaledNoise:
     """Laplace noise of `factor` times the scale that the law asks for: a fault that a test must see."""
-
-    certified = False
 
     def __init__(self, factor: float, seed: int) -> None:
         self._factor = factor
@@ -90,6 +84,7 @@ class ScaledNoise:
         return np.rint(self._rng.laplace(scale=scale, size=law.shape)).astype(np.int64)
 
 
+@of_the_house
 class WatchedNoise(SecureNoise):
     """The real noise, certified; `drawn` is called with each draw."""
 

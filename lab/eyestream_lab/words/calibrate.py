@@ -20,7 +20,7 @@ __all__ = ["SESSIONS", "calibrate_words", "held_out", "labelled"]
 Array = NDArray[np.float64]
 
 SESSIONS = 10
-"""Of a pseudonym, where nothing else is said: so many hid simulated people (`tasks/TASKS.md`, section 6)."""
+"""Default sessions of a pseudonym: so many hid simulated people (`tasks/TASKS.md`, section 6)."""
 
 _ORDERS = 8
 """In so many random orders the sessions of each public person are taken, because order decides the residual rows."""
@@ -29,7 +29,7 @@ _ORDERS = 8
 def labelled(
     people: Sequence[Sequence[LabelledSession]], n: int, **options: Any
 ) -> tuple[Calibration, tuple[str, ...]]:
-    """As `calibrate_words`; and how often the judge is right on people who did not make it, in words."""
+    """The result of `calibrate_words`, and how often the judge is right on people who did not make it, in words."""
     made = calibrate_words(people, n, **options)
     right, chunks = held_out(people, n, made)
     if not chunks:

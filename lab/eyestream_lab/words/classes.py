@@ -1,4 +1,4 @@
-"""What linear discriminants need of labelled points: the mean of each task, and the covariance within tasks."""
+"""Figures of labelled points for linear discriminants: the mean of each task, and the covariance within tasks."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ __all__ = ["SHRINKAGE", "means_and_within"]
 Array = NDArray[np.float64]
 
 SHRINKAGE = 0.5
-"""Of the covariance within tasks, toward a multiple of the identity."""
+"""Shrinkage of the covariance within tasks, toward a multiple of the identity."""
 
 
 def means_and_within(points: Array, tasks: NDArray[np.str_], shrinkage: float) -> tuple[Array, Array]:

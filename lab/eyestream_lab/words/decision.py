@@ -25,6 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.charge import spendable
 from eyestream.core.noise import Noise
 from eyestream.core.noise.bits import Bits
 from eyestream.errors import CalibrationError, ConfigError
@@ -38,7 +39,7 @@ _DENOMINATOR = 2**128
 _PRECISION = 120
 _OUTWARD = Decimal(1) + Decimal(10) ** -100
 _LEAST, _MOST = 1e-6, 64.0
-"""Of epsilon: below, the integers of the law have no room, above, they protect nothing."""
+"""Bounds of epsilon: below, the integers of the law have no room. Above, they protect nothing."""
 _WIDEST = 64
 _FAR = 1e9
 """Residual values count no more than this, so that sums of them are finite."""
@@ -72,7 +73,7 @@ class DecisionLaw:
     def __init__(self, words: int, epsilon: float) -> None:
         if not 2 <= words <= _WIDEST:
             raise ConfigError(f"a decision has 2 to {_WIDEST} words, not {words}")
-        if not _LEAST <= epsilon <= _MOST:
+        if not spendable(_LEAST) <= epsilon <= _MOST:  # a mechanism has its epsilon rounded down so
             raise ConfigError(f"epsilon of a decision must lie between {_LEAST:g} and {_MOST:g}, not {epsilon}")
         self.words = words
         with localcontext() as context:

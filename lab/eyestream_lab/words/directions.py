@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.anchor import grid_of
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.klt import ENTRY
-from eyestream.core.mechanisms.klt.books import Book
+from eyestream.core.mechanisms.klt.books import ScoreBook
 from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark
+from eyestream_lab.calibration.anchors import grid_of
 from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus, Rows, in_sequence, whole_chunks
 from eyestream_lab.calibration.joint import shelved, tables_of
 from eyestream_lab.calibration.model import FLOOR, MEMORY_S, Model
 from eyestream_lab.calibration.persistence import lagged_moments, stable_part
-from eyestream_lab.calibration.row_parts import inverse_root, positive
+from eyestream_lab.calibration.row_parts import directed, inverse_root, positive
 from eyestream_lab.calibration.standard import RANK_TAIL, Standard
 from eyestream_lab.words.classes import SHRINKAGE, means_and_within
 from eyestream_lab.words.history import History, Remembering, SessionLevel
@@ -55,7 +55,7 @@ class ResidualRows:
 
 
 def remembering_of(recordings: Sequence[Rows], sessions: int, *, drift: float = 0.0, trust: float = 0.0) -> Remembering:
-    """What is public of histories, from public recordings: grid and usual spread of every feature.
+    """The public part of histories, from public recordings: grid and usual spread of every feature.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def remembering_of(recordings: Sequence[Rows], sessions: int, *, drift: float = 
 
 
 def residual_rows(pseudonym: Sequence[LabelledSession], n: int, remembering: Remembering) -> Iterator[ResidualRows]:
-    """What is left of the sessions of a pseudonym, in their order, cut into chunks of `n` rows; none of the first."""
+    """Residuals of the sessions of a pseudonym, in their order, cut into chunks of `n` rows; none of the first."""
     history = History.begun(remembering)
     for session in pseudonym:
         level, parts, rows = SessionLevel(remembering), [], session.rows
@@ -93,7 +93,7 @@ def calibrate_tasks(
     remembering: Remembering,
     *,
     shrinkage: float = SHRINKAGE,
-    books: Sequence[Book] = (),
+    books: Sequence[ScoreBook] = (),
     declared: Sequence[str] = WORDBOOK_MINIMA,
     description: str = "labelled recordings given by the user",
 ) -> Calibration:
@@ -149,7 +149,7 @@ def discriminants(described: Array, tasks: NDArray[np.str_], shrinkage: float) -
     white = inverse_root(within)
     _, values, vectors = np.linalg.svd((means - means.mean(axis=0)) @ white, full_matrices=False)
     count = min(len(means) - 1, len(within), int(np.count_nonzero(values > 1e-9 * values[0])))
-    return np.ascontiguousarray(white @ vectors[:count].T)
+    return np.ascontiguousarray(directed(white @ vectors[:count].T))
 
 
 def _model(described: Array, basis: Array, corpus: Corpus) -> Model:

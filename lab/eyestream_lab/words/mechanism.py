@@ -8,7 +8,7 @@ other one (1 - keep) / (K - 1). The values are a public function of the released
 
 Whoever has several chunks of a session and takes their words for independent, multiplies the values and divides by
 their sum. Whoever has another prior multiplies with it first. The judge itself errs: the values say what the noise
-leaves open, not how often the judge is right (`docs/tasks.md` has figures).
+leaves open, not how often the judge is right (`docs/tasks-figures.md` has figures).
 
 **Neighbours** are two chunks that differ in any way (replace-one), the rows of earlier sessions and the released past
 being the same. Whatever the rows are, they have one of K words. So the odds of every release differ by at most
@@ -85,8 +85,6 @@ class TaskWords(Mechanism):
         "floating point in the proof",
         sampler="nothing is charged for the sampler: what is drawn has the law itself",
         floating_point="integers",
-        entropy="the operating system's generator, asked directly for each release",
-        attacker="who cannot break the system's generator, with all other computing power",
     )
 
     def __init__(self, calibration: Calibration, epsilon: float, *, noise: Noise | None = None) -> None:

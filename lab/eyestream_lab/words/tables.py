@@ -33,7 +33,7 @@ class WordTables:
 
     @classmethod
     def of(cls, judge: Judge, active: NDArray[np.bool_]) -> "WordTables":
-        """Of a judge of the features that are `active` (F,), whose tasks have names of one line."""
+        """The tables of a judge of the features that are `active` (F,), whose tasks have names of one line."""
         text = np.frombuffer("\n".join(judge.tasks).encode(), np.uint8)
         mean, sd, weights = np.zeros(len(active)), np.zeros(len(active)), np.zeros((len(judge.tasks), len(active)))
         mean[active], sd[active], weights[:, active] = judge.mean, judge.sd, judge.weights
@@ -46,7 +46,7 @@ class WordTables:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the tasks; raises CalibrationError where they are no text."""
+        """Names of the tasks; raises CalibrationError where they are no text."""
         try:
             return tuple(self.tasks.tobytes().decode().split("\n"))
         except UnicodeDecodeError:

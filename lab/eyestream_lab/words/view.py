@@ -25,7 +25,7 @@ class _Released(Protocol):
 
 
 class Words:
-    """What a chunk says.
+    """The meaning of a chunk.
 
     Parameters
     ----------

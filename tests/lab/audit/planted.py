@@ -16,6 +16,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.mechanisms.asked import Asked
+from eyestream_lab.mechanisms.asked import synthetic_asked
+
 Array = NDArray[np.float64]
 
 FEATURES, ROWS = 2, 4
@@ -512,3 +515,26 @@ def writes_raw(chunk: Array) -> Array:
 
 not_a_function = 3
 partial = functools.partial(_on_grid, scale=SCALE)
+
+
+# Asked features
+
+
+@functools.cache
+def _asked(epsilon: float) -> Asked:
+    calibration = synthetic_asked(ROWS, FEATURES, 0.5)
+    return Asked(calibration, epsilon, features=calibration.names)
+
+
+def asked_twice(chunk: Array) -> Array:
+    """Epsilon for each of the two features."""
+    mechanism = _asked(2.0)
+    return mechanism.release_turn(chunk - 0.5, 0, mechanism.core.start)[0] * np.ones(ROWS)
+
+
+def asked_borders(chunk: Array) -> Array:
+    """Cells that the raw chunk moves a little."""
+    mechanism = _asked(1.0)
+    assert mechanism.core.start is not None
+    nearer = 1 + 1e-3 * np.tanh(chunk.mean() - 0.5) * np.linspace(-1, 1, mechanism.core.start.shape[1])
+    return mechanism.release_turn(chunk - 0.5, 0, mechanism.core.start * nearer)[0] * np.ones(ROWS)

@@ -43,6 +43,8 @@ WRONG = {
     "per_value": (EPSILON, "epsilon-exceeded"),
     "sometimes_bare": (EPSILON, "epsilon-exceeded"),
     "rejected": (EPSILON, "epsilon-exceeded"),
+    "asked_twice": (EPSILON, "epsilon-exceeded"),
+    "asked_borders": (EPSILON, "epsilon-exceeded"),
     "reused_always": (REUSE_AND_EPSILON, "noise-reuse"),
     "reused_by_data": (REUSE_AND_EPSILON, "noise-reuse"),
     "reused_half": (REUSE, "noise-reuse"),

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from eyestream_lab.audit.child import Child, Fault
 from eyestream_lab.audit.report import FINDINGS
 from eyestream_lab.audit.run import PARTS, audit
 from eyestream_lab.audit.subject import Subject, function, mechanism, program
-from eyestream_lab.audit.targets import FrameError, pack, unpack
+from eyestream_lab.audit.worker import FrameError, load, pack, unpack
 from tests.lab.audit.subjects import SMALL, planted_subject
 
 ROOT = Path(__file__).parents[3]
@@ -170,8 +171,37 @@ def test_library_calls_refuse_what_the_command_refuses() -> None:
         function("a:b", **claim | {"epsilon": float("inf")})
     with pytest.raises(ConfigError, match="neither"):
         mechanism("none", "everyday-cfpa-32", 1.0)
+    with pytest.raises(ConfigError, match="expected one to 3 names of features"):
+        mechanism("asked", "everyday-asked-64", 1.0)
+    with pytest.raises(ConfigError, match="did you mean blink_rate"):
+        mechanism("asked", "everyday-asked-64", 1.0, features="blink_rat")
+    with pytest.raises(ConfigError, match="no option features"):
+        mechanism("klt", "everyday-klt-32", 1.0, features="blink_rate")
     subject = function("a:b", **claim)
     assert Subject.from_dict(json.loads(json.dumps(subject.as_dict()))) == subject
+
+
+def test_what_has_a_baseline_is_released_after_one_of_zeros() -> None:
+    subject = mechanism("asked", "everyday-asked-64", 60.0, features="fatigue")
+    lowest, highest = (load(subject)(np.array(end)[:, None] * np.ones(64)) for end in (subject.lo, subject.hi))
+    assert lowest.shape == highest.shape == (52, 64)
+    assert (lowest[:2, 0] < highest[:2, 0]).all()
+    assert not np.delete(highest.reshape(-1), [0, 64]).any()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("name", "calibration", "features"), [("asked", "asked", "fatigue"), ("klt", "klt-anchored", None)]
+)
+def test_what_has_a_baseline_is_not_flagged_and_its_epsilon_is_seen(name: str, calibration: str, features: str) -> None:
+    few = replace(SMALL, screening=60, most=1_000, reuse=100, surface=100, state=40, timing=20)
+    report = audit(
+        mechanism(name, f"everyday-{calibration}-64", 4.8, features=features), few, parts=("noise reuse", "epsilon")
+    )
+    assert report.findings == [], report.found
+    assert report.epsilon_lower_bound is not None
+    assert report.epsilon_lower_bound > (2.0 if features else 0.3)
 
 
 @pytest.mark.usefixtures("searched")

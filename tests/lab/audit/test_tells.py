@@ -1,13 +1,13 @@
 """The tests inside the audit, by themselves: each accepts what is right and rejects what is nearly right."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream_lab.audit import bound, carryover, surface, timing
+from eyestream_lab.audit import bound, carryover, surface
 from eyestream_lab.audit.inputs import Neighbours, neighbours, shapes
 from eyestream_lab.audit.reuse import repeated, shared
 from eyestream_lab.audit.subject import Subject, function
@@ -112,17 +112,17 @@ def test_ranks_see_a_shift_and_only_a_shift() -> None:
 
 def test_times_must_differ_clearly() -> None:
     usual, other = RNG.gamma(4, 1000, (2, 500)).astype(np.int64) + 5000
-    assert timing.unlike(usual, other) is None
-    assert timing.unlike(usual, other + 50) is None  # 50 ns
-    assert timing.unlike(usual, 2 * other) is not None
-    assert timing.unlike(usual, other // 2) is not None
-    assert timing.unlike(usual // 100, other // 50) is None  # below a microsecond
+    assert surface.unlike(usual, other) is None
+    assert surface.unlike(usual, other + 50) is None  # 50 ns
+    assert surface.unlike(usual, 2 * other) is not None
+    assert surface.unlike(usual, other // 2) is not None
+    assert surface.unlike(usual // 100, other // 50) is None  # below a microsecond
     spikes = np.where(RNG.random(500) < 0.1, 50 * other, other)  # another program runs at times
-    assert timing.unlike(usual, spikes) is None
+    assert surface.unlike(usual, spikes) is None
 
 
 def test_the_order_of_timing_pairs_every_kind_with_the_ordinary_chunk() -> None:
-    pairs = timing.interleaved(3, 40).reshape(-1, 2)
+    pairs = surface.interleaved(3, 40).reshape(-1, 2)
     assert (pairs.min(axis=1) == 0).all()
     assert np.bincount(pairs.max(axis=1)).tolist() == [0, 40, 40, 40]
     assert 20 < (pairs[:, 0] == 0).sum() < 100
@@ -130,7 +130,7 @@ def test_the_order_of_timing_pairs_every_kind_with_the_ordinary_chunk() -> None:
 
 @pytest.mark.parametrize("norm", ["backward", "ortho"])
 @pytest.mark.parametrize("n", [8, 12, 32])
-def test_sums_of_floats_are_seen_behind_a_division_by_the_length(n: int, norm: str) -> None:
+def test_sums_of_floats_are_seen_behind_a_division_by_the_length(n: int, norm: Literal["backward", "ortho"]) -> None:
     claim = _claim(1, n)
     pair = surface.surface_inputs(claim, np.full((1, 1), 10.0))
 

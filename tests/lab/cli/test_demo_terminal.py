@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.core.mechanisms import build
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files import calibrations
 from eyestream.sdk.subscriber import Chunk
-from eyestream.wire.messages import Meta
-from eyestream_lab.demo.figures import SHOWN, Figures
-from eyestream_lab.demo.view import frame
+from eyestream.wire.raw import RawRows
+from eyestream.wire.release import Meta
+from eyestream_lab.demo.figures import SHOWN, Figures, Pair
+from eyestream_lab.demo.view import frame, table
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -59,47 +59,58 @@ def test_the_demo_fits_80_by_24(tmp_path: Path) -> None:
     device = re.search(r"^device (hmd-\w+); join in from another terminal, with$", text, re.MULTILINE)
     assert device is not None
     assert re.search(rf"^eyestream listen --broker mqtt://127.0.0.1:\d+ --device {device[1]}$", text, re.MULTILINE)
-    for word in ("private:", "goes out", "inside", "instead", *SHOWN):
-        assert re.search(rf"(^|\s){word}(\s|$)", text), word
+    assert "x true: stays inside   [--o--] private, with its error: goes out   | no change" in text
+    assert "rate_saccades, 1/s: change since the first minute" in text
+    assert re.search(r"^chunk +2  true +[-+.\de]+  private +[-+.\de]+ \+- +[.\de-]+ ", text, re.MULTILINE)
+    assert re.search(
+        r"^rate_saccades: correlation with the truth -?[01]\.\d\d; the truth lay within", text, re.MULTILINE
+    )
     assert picture.read_bytes().startswith(PNG)
 
 
-def figures(mechanism: str) -> Figures:
-    """A demo in which one chunk has come, with figures as wide as they get."""
-    calibration = calibrations.load(mechanism)
+def figures(shown: tuple[str, ...], calibration: str = "everyday-asked-64", chunks: int = 12) -> Figures:
+    """A demo in which chunks have come, with figures as wide as they get."""
     known = Figures(
-        calibration,
-        rival=build(calibrations.load("everyday-klt-one-64"), 4.8),
+        calibrations.load(calibration),
+        shown,
         rows_total=2560,
         waits="a simulated person at 64 times real time: " + "and so on " * 12,
     )
     known.meta = Meta(
-        calibration.names,
-        calibration.units,
-        2.0,
-        calibration.n,
-        "klt",
-        (1,),
+        shown,
+        known.units,
+        1 / 32,
+        1,
+        "asked",
+        (),
         4.8,
         0.0,
-        np.full(52, -1.234e-05, np.float32),
+        np.full(len(shown), 1.234e-05, np.float32),
         "claim: 4.8-differential privacy (pure) for one chunk after the baseline of its session, of 64 rows of one "
         "device, all features together, replace-one, local model; losses of chunks add up",
-        calibration.content_hash,
+        "00" * 32,
     )
     known.latencies_ms, known.gaze.samples, known.rows = [1.0], 123_456, 2345
-    released = np.full((52, calibration.n), -1.234e-05, np.float32)
-    t = np.arange(calibration.n) / 2.0
-    known.chunk = Chunk(1, 0, calibration.names, t, released, 4.8, 0.0, known.meta.guarantee)
-    known.raw_mean = known.moved_mean = known.rival_mean = np.full(52, -1.234e-05)
+    values = np.full((len(shown), 1), -1.234e-05, np.float32)
+    known.chunk = Chunk(1, 100, shown, np.zeros(1), values, 4.8, 0.0, known.meta.guarantee)
+    flat = np.full(len(shown), -1.234e-05)
+    known.pairs = [Pair(100 + i, flat[:, None], flat * i, flat) for i in range(chunks)]
     known.gaze.watch(Samples.of(np.zeros(1), [1.0], [1.0]))
     return known
 
 
-@pytest.mark.parametrize("name", ["everyday-klt-anchored-64", "everyday-klt-mapped-64"])
+CHOICES = (
+    ("rate_saccades",),
+    ("blink_rate", "mean_mean_diameter"),
+    ("rate_saccades", "mean_saccade_amplitude", "ratio_positive_saccades"),
+    SHOWN,
+)
+
+
+@pytest.mark.parametrize("shown", CHOICES)
 @pytest.mark.parametrize("comes", [True, False])
-def test_a_frame_has_the_table_first_and_no_line_too_long(name: str, comes: bool) -> None:
-    known = figures(name)
+def test_a_frame_has_the_table_first_and_no_line_too_long(shown: tuple[str, ...], comes: bool) -> None:
+    known = figures(shown)
     if not comes:
         known.chunk = None
     lines = frame(known, 80, 24)
@@ -107,15 +118,58 @@ def test_a_frame_has_the_table_first_and_no_line_too_long(name: str, comes: bool
     assert max(map(len, lines)) < 80
     assert sum("@" in line for line in lines) == 1
     if comes:
-        places = [next(i for i, line in enumerate(lines) if line.startswith(feature)) for feature in SHOWN]
-        assert places == list(range(places[0], places[0] + 5))
-        assert places[-1] < next(i for i, line in enumerate(lines) if "stays inside" in line)
+        places = [next(i for i, line in enumerate(lines) if line.startswith(f"{feature}")) for feature in shown]
+        assert places == sorted(places)
+        assert all(lines[place + 1].startswith("chunk ") for place in places)
+        assert places[-1] < next(i for i, line in enumerate(lines) if "stays inside   (" in line)
 
 
 def test_a_low_terminal_keeps_the_table() -> None:
-    lines = frame(figures("everyday-klt-anchored-64"), 80, 14)
+    lines = frame(figures(CHOICES[2]), 80, 14)
     assert len(lines) < 15
-    assert all(any(line.startswith(feature) for line in lines) for feature in SHOWN)
+    assert all(any(line.startswith(feature) for line in lines) for feature in CHOICES[2])
+
+
+def rows_of(number: int, rows: np.ndarray) -> RawRows:
+    return RawRows(1, number, rows.astype(np.float32))
+
+
+@pytest.mark.parametrize(("name", "shown"), [("everyday-asked-64", CHOICES[1]), ("everyday-klt-anchored-64", SHOWN)])
+def test_the_truth_is_the_change_since_the_first_minute(name: str, shown: tuple[str, ...]) -> None:
+    """Of blinks too, of which the mechanism takes roots; where levels go out with a centre, that is subtracted."""
+    calibration = calibrations.load(name)
+    known, anchor = Figures(calibration, shown), calibration.anchor
+    assert anchor is not None
+    rows = np.random.default_rng(4).random((4 * 64, 52))
+    known.note(rows_of(0, rows))
+    centre = np.ldexp(anchor.centre, -anchor.shift)
+    names = shown if name == "everyday-asked-64" else calibration.names
+    of = [calibration.names.index(one) for one in names]
+    meta = Meta(names, ("1",) * len(names), 1 / 32, 1, name, (), 4.8, 0.0, np.ones(len(names), np.float32), "", "")
+    released = np.arange(1.0, len(names) + 1)[:, None]
+    for index in (2, 3):
+        values = (released + centre[of][:, None]).astype(np.float32)
+        known.received(Chunk(7, index, names, np.zeros(1), values, 4.8, 0.0, ""), meta, 0.0)
+    own = [calibration.names.index(one) for one in shown]
+    for pair, chunk in zip(known.pairs, (rows[128:192], rows[192:]), strict=True):
+        np.testing.assert_allclose(pair.truth, (chunk.mean(axis=0) - rows[:128].mean(axis=0))[own], rtol=1e-4)
+        np.testing.assert_allclose(pair.released, [1.0 + names.index(one) for one in shown], rtol=1e-4)
+    assert [line.partition(":")[0] for line in known.found()] == list(shown)
+
+
+def test_a_line_shows_truth_and_released_value_on_one_scale() -> None:
+    known = figures(("rate_saccades",), chunks=0)
+    assert known.meta is not None
+    known.meta.noise_sd[:] = 0.5
+    for index, (truth, released) in enumerate([(1.5, 0.8), (np.nan, -1.0)]):
+        known.pairs.append(Pair(index, np.zeros((1, 1)), np.array([truth]), np.array([released])))
+    _, _, *lines = table(known, 80, 9)
+    bars = [line.partition("+-    0.5  ")[2] for line in lines]
+    assert bars[0].index("|") < bars[0].index("o") < bars[0].index("x")
+    assert "|" in bars[1]
+    assert bars[1].index("[") < bars[1].index("o") < bars[1].index("]")
+    assert "x" not in bars[1]
+    assert bars[0].index("o") > bars[1].index("o")
 
 
 @pytest.mark.parametrize(

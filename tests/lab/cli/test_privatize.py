@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from eyestream.cli.main import main
-from eyestream.core.accountant import Request
 from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.reservation import Request
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording

@@ -21,6 +21,8 @@ from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
+from eyestream_lab import hindsight
+from eyestream_lab.recordings import recording
 from eyestream_lab.recordings.privatize import Booking, privatize
 from eyestream_lab.recordings.recording import RecordingRelease
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
@@ -124,14 +126,14 @@ def test_each_level_looks_back_on_its_own_releases(person: np.ndarray) -> None:
     """Other levels have another schedule: what is written of a level is what its own states say in hindsight."""
     mechanism, states = build(calibrations.load("everyday-klt-32"), 4.8), []
     one = _release(mechanism, person[:192])
-    looked = type(mechanism).hindsight
+    looked = hindsight.hindsight
 
-    def noted(self: Mechanism, given: Any) -> Any:
-        states.append((self.epsilon, len(given)))
-        return looked(self, given)
+    def noted(own: Mechanism, given: Any) -> Any:
+        states.append((own.epsilon, len(given)))
+        return looked(own, given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(mechanism), "hindsight", noted)
+        patch.setattr(recording, "hindsight", noted)
         rows = one.release(
             [Granted(request, level) for request, level in zip(one.requests, (0, 0, 1, 1, 1, 2), strict=True)]
         )

@@ -163,3 +163,18 @@ def test_asked_features_are_all_that_a_released_recording_has(
     code, said, booked = privatized(tmp_path, capsys, {"a": person}, *asked)
     assert (code, booked) == (0, 3), said
     assert recordings.load(tmp_path / "out" / "a.npz").names == ("blink_rate", "mean_blink_duration")
+
+
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "1"]])
+def test_an_epsilon_that_leaves_nothing_is_said_before_anything_is_released(
+    person: Array, tmp_path: Path, capsys: pytest.CaptureFixture[str], jobs: list[str]
+) -> None:
+    asked = ["--calibration", "everyday-asked-64", "--features", "comfort", *jobs]
+    code, said, _ = privatized(tmp_path, capsys, {"a": person}, *asked)
+    assert code == 0
+    assert "warning" not in said
+    code, said, _ = privatized(tmp_path, capsys, {"a": person}, *asked, "--epsilon", "1.2")
+    assert code == 0
+    warning, _, after = said.partition("a.npz: ")
+    assert "warning: epsilon 1.2 of a chunk is too little for what is asked for: blink_rate +-" in warning
+    assert "3 chunks" in after

@@ -24,9 +24,11 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.claims import EVENTS, FIRST, KEPT, LANDINGS, MISSING, WHO, Promise
 from eyestream_lab.corpora.claims import ROWS as NUMBERS
 from eyestream_lab.corpora.events import events_of
+from eyestream_lab.corpora.run import release_with
 from eyestream_lab.datasets import MAPS, ROWS, SYSTEMS, Corpus, gaze_kind, make_system, open_corpus, privatize_corpus
 from eyestream_lab.simulation.people import NAMES
 from tests.lab.corpora.worlds import RATE_HZ, _simulated, gaze_of, participants, seeded
+from tests.rigs.noise import any_noise_taken
 
 Array = NDArray[np.float64]
 Said = set[str]
@@ -115,7 +117,7 @@ def gaze_corpus(folder: Path, own_hz: float, fault: float) -> Corpus[GazeRecordi
 
 
 @dataclass(frozen=True)
-class World:
+class Neighbours:
     """Neighbours: the same values, and other times of the first person."""
 
     rows: tuple[Corpus[Recording], Corpus[Recording]]
@@ -124,27 +126,28 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Neighbours:
     folder = tmp_path_factory.mktemp("neighbours")
-    return World(
+    return Neighbours(
         (rows_corpus(folder / "rows", ROWS_HZ, 0.0), rows_corpus(folder / "rows-2", 2.013, 1e-3)),
         (gaze_corpus(folder / "gaze", RATE_HZ, 0.0), gaze_corpus(folder / "gaze-2", 60.4, 1e-2)),
         folder,
     )
 
 
-def release(world: World, name: str, neighbour: int = 0) -> tuple[Corpus[Any], Corpus[Any], Promise]:
+def release(world: Neighbours, name: str, neighbour: int = 0) -> tuple[Corpus[Any], Corpus[Any], Promise]:
     """Raw and released, made once; the promise is what it would be with numbers of the operating system."""
     raw: Corpus[Any] = (world.gaze if SYSTEMS[name].reads == "gaze" else world.rows)[neighbour]
     system, out = make_system(name, **OPTIONS[name]()), world.folder / f"{name}-{neighbour}"
     if not out.exists():
-        privatize_corpus(system, raw, out, draws=seeded(11))
+        with any_noise_taken():
+            release_with(seeded(11), system, raw, out)
     kind = gaze_kind(load_profile("degrees")) if SYSTEMS[name].reads == "gaze" else ROWS
     return raw, open_corpus(out, system.released_kind or kind), system.promise(raw, raw.survey())
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_what_is_copied_stands_in_the_claim_and_nothing_else_does(world: World, name: str) -> None:
+def test_what_is_copied_stands_in_the_claim_and_nothing_else_does(world: Neighbours, name: str) -> None:
     raw, released, promise = release(world, name)
     found = copied(raw, released)
     assert found - set(promise.as_it_is) == set()
@@ -154,7 +157,7 @@ def test_what_is_copied_stands_in_the_claim_and_nothing_else_does(world: World, 
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_persons_rate_and_times_are_in_no_file(world: World, name: str) -> None:
+def test_a_persons_rate_and_times_are_in_no_file(world: Neighbours, name: str) -> None:
     """Times are whole periods of the public rate: those of a neighbour too, whose first person has another one."""
     if name == "saliency-gaussian":
         return
@@ -256,7 +259,7 @@ def runs(recording: GazeRecording) -> set[tuple[int, int]]:
     return set(pairwise(whole))
 
 
-def test_claims_of_systems_that_copy_are_found_wrong_without_their_lines(world: World) -> None:
+def test_claims_of_systems_that_copy_are_found_wrong_without_their_lines(world: Neighbours) -> None:
     """The detectors see what they are for: each line that a claim could forget."""
     expected = {
         "event-synth-pd-centred": {WHO, NUMBERS, EVENTS, LANDINGS},
@@ -273,7 +276,7 @@ def test_claims_of_systems_that_copy_are_found_wrong_without_their_lines(world: 
     assert copied(world.rows[0], world.rows[0]) >= {"values", "what a file says of its origin"}
 
 
-def test_gaze_whose_rate_nobody_declared_is_not_released(world: World, tmp_path: Path) -> None:
+def test_gaze_whose_rate_nobody_declared_is_not_released(world: Neighbours, tmp_path: Path) -> None:
     raw = open_corpus(world.gaze[0].folder, gaze_kind(load_profile("degrees")))
     for name in SYSTEMS:
         if SYSTEMS[name].reads == "gaze" and name not in ("saliency-gaussian", *LONG):

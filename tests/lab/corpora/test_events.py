@@ -29,7 +29,8 @@ from eyestream_lab.corpora.events import (
     great_circle_deg,
     steps_of,
 )
-from eyestream_lab.datasets import Corpus, gaze_kind, make_system, open_corpus, privatize_corpus
+from eyestream_lab.corpora.run import release_with
+from eyestream_lab.datasets import Corpus, gaze_kind, make_system, open_corpus
 from tests.lab.corpora.worlds import gaze_corpus, seeded
 
 Array = NDArray[np.float64]
@@ -37,7 +38,7 @@ KIND = gaze_kind(load_profile("degrees"))
 
 
 def release(tmp_path: Path, name: str, corpus: Corpus[GazeRecording], seed: int = 1, **options: Any) -> Corpus[Any]:
-    privatize_corpus(make_system(name, **options), corpus, tmp_path / "out", draws=seeded(seed))
+    release_with(seeded(seed), make_system(name, **options), corpus, tmp_path / "out")
     return open_corpus(tmp_path / "out", KIND)
 
 
@@ -139,7 +140,7 @@ def test_the_published_synthesis_keeps_timelines_and_the_timed_one_does_not(tmp_
     published = release(tmp_path, "k-same-synth", corpus, k=3)
     assert durations(published) == durations(corpus)  # six lengths: everybody is found
     assert make_system("k-same-synth", k=3).promise(corpus, corpus.survey()).claim.kind == "none"
-    privatize_corpus(make_system("k-same-synth-timed", k=3), corpus, tmp_path / "timed", draws=seeded(1))
+    release_with(seeded(1), make_system("k-same-synth-timed", k=3), corpus, tmp_path / "timed")
     timed = durations(open_corpus(tmp_path / "timed", KIND))
     assert min(map(timed.count, timed)) >= 3
     labels = [tuple(KIND.load(tmp_path / "timed" / p.recording).labels) for p in corpus.parts]

@@ -11,6 +11,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files.calibrations import load
 from eyestream_lab.corpora.claims import PERSON, exact
 from eyestream_lab.corpora.exponential import LEVELS, ExponentialDP, printed_noise
+from eyestream_lab.corpora.run import release_with
 from eyestream_lab.datasets import ROWS, make_system, open_corpus, privatize_corpus
 from tests.lab.corpora.worlds import rows_corpus, seeded
 
@@ -50,7 +51,7 @@ def test_as_printed_is_refused_unless_the_caller_knows(tmp_path: Path) -> None:
         make_system("exponential-dp-as-printed", epsilon=1.0)
     corpus = rows_corpus(tmp_path / "in", people=2)
     system = make_system("exponential-dp-as-printed", epsilon=1.0, as_published=True)
-    claim = privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(1))
+    claim = release_with(seeded(1), system, corpus, tmp_path / "out")
     assert claim.claim.kind == "none"
 
 
@@ -72,7 +73,7 @@ def test_noise_has_the_scale_that_is_claimed(tmp_path: Path) -> None:
     """Mean of |noise| is t_max R / epsilon; 5 standard errors: once in 1.7 million seeds. Half the scale fails."""
     corpus = rows_corpus(tmp_path / "in", people=3, tasks=("READ",))
     system = make_system("exponential-dp", calibration=CALIBRATION, epsilon=500.0)
-    privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(8))
+    release_with(seeded(8), system, corpus, tmp_path / "out")
     released = open_corpus(tmp_path / "out", ROWS)
     active = ~CALIBRATION.constant
     width = (CALIBRATION.hi - CALIBRATION.lo)[active]

@@ -10,6 +10,7 @@ import pytest
 
 from eyestream.errors import RecordingError
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.corpora.run import release_with
 from eyestream_lab.datasets import FIXATIONS, MAPS, gaze_kind, make_system, open_corpus, open_folder, privatize_corpus
 from tests.lab.corpora.worlds import RATE_HZ, gaze_corpus, gaze_of, participants, seeded
 
@@ -52,7 +53,7 @@ def test_bids_in_and_our_layout_out(tmp_path: Path) -> None:
         for session in ("ses-a", "ses-b")
     ]
     assert all("eye1" in part.recording for part in corpus.parts)
-    privatize_corpus(make_system("k-same-synth", k=2), corpus, tmp_path / "out", draws=seeded(1))
+    release_with(seeded(1), make_system("k-same-synth", k=2), corpus, tmp_path / "out")
     released = open_folder(tmp_path / "out", GAZE)
     assert [(part.person, part.task, part.labels) for part in released.parts] == [
         (part.person, part.task, part.labels) for part in corpus.parts
@@ -98,7 +99,7 @@ def test_tables_of_fixations_make_the_map_of_their_places(tmp_path: Path) -> Non
     participants(tmp_path / "in", lines)
     corpus = open_corpus(tmp_path / "in", FIXATIONS)
     system = make_system("saliency-gaussian", epsilon=40.0, delta=1e-3, clip=8.0, kernel_deg=0.0)
-    privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(6))
+    release_with(seeded(6), system, corpus, tmp_path / "out")
     released = open_corpus(tmp_path / "out", MAPS)
     found = released.load(released.parts[0])
     top = np.argsort(found.density, axis=None)[-2:]

@@ -16,6 +16,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora import ksame
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.ksame import filled, groups_of, parts_of_groups
+from eyestream_lab.corpora.run import release_with
 from eyestream_lab.datasets import ROWS, Corpus, make_system, open_corpus, privatize_corpus
 from eyestream_lab.releases.measures import matched
 from tests.lab.corpora.worlds import participants, rows_corpus, seeded
@@ -42,7 +43,7 @@ def as_people(corpus: Corpus[Recording]) -> dict[str, dict[str, Array]]:
 
 def released(tmp_path: Path, name: str, **options: Any) -> tuple[Corpus[Recording], Corpus[Recording]]:
     raw = rows_corpus(tmp_path / "in", people=6)
-    privatize_corpus(make_system(name, **options), raw, tmp_path / "out", draws=seeded(4))
+    release_with(seeded(4), make_system(name, **options), raw, tmp_path / "out")
     return raw, open_corpus(tmp_path / "out", ROWS)
 
 
@@ -58,7 +59,7 @@ def test_exhaustive_matching_finds_one_in_k_at_most(tmp_path: Path, name: str, k
 def one_release_in_groups_of_k(tmp_path: Path) -> None:
     """Every file of a task is the same as those of k - 1 others at least: length, times and values."""
     raw = rows_corpus(tmp_path / "in", people=7)
-    privatize_corpus(make_system("k-same-select", k=3), raw, tmp_path / "out", draws=seeded(4))
+    release_with(seeded(4), make_system("k-same-select", k=3), raw, tmp_path / "out")
     for task in raw.tasks:
         found = digests(tmp_path / "out", task, 7)
         assert min(map(found.count, found)) >= 3
@@ -111,7 +112,7 @@ def test_a_partition_a_task_is_undone_by_two_tasks_and_one_partition_is_not(tmp_
     assert right_matches(raw, out, raw.tasks) > 0.5 + 0.1
     claim = make_system("k-same-select", k=2).promise(raw, raw.survey())
     assert any("Nothing across tasks" in said for said in claim.not_promised)
-    privatize_corpus(make_system("k-same-select-one-partition", k=2), raw, tmp_path / "one", draws=seeded(4))
+    release_with(seeded(4), make_system("k-same-select-one-partition", k=2), raw, tmp_path / "one")
     whole = open_corpus(tmp_path / "one", ROWS)
     assert right_matches(raw, whole, raw.tasks) <= 0.5 + 1e-9
     sets = [tuple(digests(tmp_path / "one", task, 6)[i] for task in raw.tasks) for i in range(6)]

@@ -14,6 +14,7 @@ from eyestream_lab.corpora.claims import PERSON, exact
 from eyestream_lab.corpora.deniability import records_alike
 from eyestream_lab.corpora.marginals import BUCKETS, sampled_rows, shares_of
 from eyestream_lab.corpora.rounded_gaussian import SIGMA, gaussian_delta
+from eyestream_lab.corpora.run import release_with
 from eyestream_lab.datasets import ROWS, make_system, open_corpus, privatize_corpus
 from tests.lab.corpora.worlds import rows_corpus, seeded
 
@@ -31,7 +32,7 @@ def test_the_published_test_passes_whatever_is_drawn() -> None:
 def test_the_published_system_claims_nothing(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in")
     system = make_system("marginals-pd", k=2)
-    privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(1))
+    release_with(seeded(1), system, corpus, tmp_path / "out")
     claim = system.promise(corpus, corpus.survey())
     assert claim.claim.kind == "none"
     assert "passes for every draw" in claim.claim.statement

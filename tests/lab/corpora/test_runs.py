@@ -18,6 +18,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.kinds import MAPS, rows_of_gaze
 from eyestream_lab.corpora.ksame import KSameSelect
+from eyestream_lab.corpora.run import release_with
 from eyestream_lab.datasets import ROWS, Part, make_system, open_corpus, privatize_corpus
 from eyestream_lab.releases.plans import systems
 from eyestream_lab.simulation.people import NAMES
@@ -53,7 +54,7 @@ def test_the_same_layout_with_a_claim_beside_it(tmp_path: Path) -> None:
 def test_the_lines_come_in_the_order_of_the_corpus(tmp_path: Path) -> None:
     """Another order would tell who is in a group with whom, also where the recordings do not."""
     corpus = rows_corpus(tmp_path / "in")
-    privatize_corpus(make_system("k-same-select", k=2), corpus, tmp_path / "out", draws=seeded(1))
+    release_with(seeded(1), make_system("k-same-select", k=2), corpus, tmp_path / "out")
     assert open_corpus(tmp_path / "out", ROWS).parts == corpus.parts
     assert len({path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.npz")}) == 1
 
@@ -235,7 +236,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_a_release_of_test_numbers_claims_nothing(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in")
-    claim = privatize_corpus(make_system("k-same-select", k=2), corpus, tmp_path / "out", draws=seeded(1))
+    claim = release_with(seeded(1), make_system("k-same-select", k=2), corpus, tmp_path / "out")
     assert (claim.claim.kind, claim.parts) == ("none", ())
     assert "came from a test source" in (tmp_path / "out" / "CLAIM.md").read_text()
 
@@ -280,8 +281,6 @@ def test_units_that_processes_release_are_each_there_once(tmp_path: Path) -> Non
     }
     told = [(tmp_path / name / "participants.tsv").read_text() for name in ("out", "alone")]
     assert told[0] == told[1]
-    with pytest.raises(ConfigError, match="draws: a test source"):
-        privatize_corpus(system, corpus, tmp_path / "other", jobs=2, draws=seeded(1))
 
 
 def test_gaze_of_a_corpus_is_released_by_processes(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from eyestream.errors import ConfigError
 from eyestream_lab.corpora import saccade_vae
 from eyestream_lab.corpora.events import POINTS
+from eyestream_lab.corpora.run import release_with
 from eyestream_lab.corpora.saccade_vae import CODE, divergence, trained
 from eyestream_lab.datasets import make_system, open_corpus, privatize_corpus
 from tests.lab.corpora.worlds import gaze_corpus, seeded
@@ -88,7 +89,7 @@ def test_the_seed_decides_a_release(tmp_path: Path) -> None:
     corpus = gaze_corpus(tmp_path / "in", people=3)
     for name in ("one", "two"):
         system = make_system("event-synth-pd-vae", k=2, gamma=3.0)
-        privatize_corpus(system, corpus, tmp_path / name, draws=seeded(7))
+        release_with(seeded(7), system, corpus, tmp_path / name)
     files = [(tmp_path / name / corpus.parts[0].recording).read_bytes() for name in ("one", "two")]
     assert files[0] == files[1]
 

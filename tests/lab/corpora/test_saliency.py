@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eyestream.core.kinds import DifferentialPrivacy
 from eyestream.errors import ConfigError
 from eyestream_lab.corpora.claims import exact
 from eyestream_lab.corpora.rounded_gaussian import SIGMA, gaussian_delta
@@ -59,6 +60,7 @@ def test_a_map_for_each_task_with_the_price_of_all(tmp_path: Path) -> None:
     system = make_system("saliency-gaussian", epsilon=2.0, delta=1e-4, clip=5.0)
     claim = privatize_corpus(system, corpus, tmp_path / "out")
     assert claim.parts == (exact("map", 2.0, float(claim.parts[0].delta)),)
+    assert isinstance(claim.claim, DifferentialPrivacy)
     assert claim.claim.loss.delta == claim.parts[0].delta
     assert 2.0 < claim.claim.loss.epsilon < 4.0
     released = open_corpus(tmp_path / "out", MAPS)

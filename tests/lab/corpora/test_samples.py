@@ -17,7 +17,7 @@ from eyestream_lab.corpora.claims import PERSON
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.datasets import Unit, make_system
 from eyestream_lab.kaleido import Kaleido, Settings
-from eyestream_lab.samples.kaleido_published import published_kaleido
+from eyestream_lab.samples.baselines import published_kaleido
 from tests.lab.corpora.worlds import RATE_HZ, gaze_corpus, gaze_of, seeded
 
 TILES = calibrations.load("everyday-tile")
@@ -38,6 +38,7 @@ def test_a_person_pays_for_every_slot(tmp_path: Path) -> None:
     corpus = gaze_corpus(tmp_path / "in", people=2, tasks=("READ", "PLAY"))
     promise = make_system("tile", calibration=TILES, epsilon=0.5).promise(corpus, corpus.survey())
     slots = 2 * -(-9_000_000 // SLOT_US)  # 9 s of the second person, twice
+    assert isinstance(promise.claim, DifferentialPrivacy)
     assert promise.claim.loss.epsilon == Fraction(1, 2) * slots
 
 
@@ -49,6 +50,7 @@ def test_slots_are_counted_at_the_declared_rate_and_so_are_those_that_are_releas
     slower = replace(survey.extents[second], rows=60_000, rate_hz=59.5)
     system = make_system("tile", calibration=TILES, epsilon=0.5)
     promise = system.promise(corpus, replace(survey, extents={first: survey.extents[first], second: slower}))
+    assert isinstance(promise.claim, DifferentialPrivacy)
     assert promise.claim.loss.epsilon == Fraction(1, 2) * 1000  # at 60 Hz; 1009 at 59.5
     seen: list[float] = []
 

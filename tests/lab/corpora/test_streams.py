@@ -15,6 +15,7 @@ from eyestream.rim.files.calibrations import load
 from eyestream.streams import FrontEndMark
 from eyestream_lab.corpora import synthesiser
 from eyestream_lab.corpora.claims import PERSON, exact
+from eyestream_lab.corpora.run import release_with
 from eyestream_lab.corpora.synthesiser import Course, mean_chunk
 from eyestream_lab.datasets import ROWS, make_system, open_corpus, privatize_corpus
 from tests.lab.corpora.worlds import rows_corpus, seeded
@@ -111,7 +112,7 @@ def test_raw_rows_reach_the_release_through_one_chunk_alone(tmp_path: Path, monk
 def test_levels_survive_and_courses_do_not(tmp_path: Path) -> None:
     corpus = rows_corpus(tmp_path / "in", people=6, rows=(150).__add__)
     system = make_system("level-synth", calibration=KLT, epsilon=20.0)
-    privatize_corpus(system, corpus, tmp_path / "out", draws=seeded(2))
+    release_with(seeded(2), system, corpus, tmp_path / "out")
     claim = system.promise(corpus, corpus.survey())
     assert claim.claim == DifferentialPrivacy(exact("person", 40.0), PERSON)
     assert claim.parts == (exact("recording", 20.0),)

@@ -1,4 +1,4 @@
-"""The figures of docs/correlations.md, computed again. Run as a program it prints the tables."""
+"""The figures of docs/correlations-figures.md and CHAINS.md, computed again. Run as a program it prints the tables."""
 
 from collections.abc import Iterable
 

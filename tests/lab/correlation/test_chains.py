@@ -5,7 +5,7 @@ import pytest
 
 from eyestream.errors import ConfigError
 from eyestream_lab.correlation.chains import MarkovClass
-from eyestream_lab.correlation.steps import extreme_rows
+from eyestream_lab.correlation.profile import extreme_rows
 from tests.lab.correlation.small_worlds import random_chain, stay_or_move
 
 GOOD = np.array([[0.9, 0.1], [0.4, 0.6]])

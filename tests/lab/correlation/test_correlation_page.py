@@ -1,4 +1,4 @@
-"""Every table of the page on correlations is computed again."""
+"""Every table of the pages on correlations is computed again."""
 
 from pathlib import Path
 
@@ -6,13 +6,15 @@ import pytest
 
 from tests.lab.correlation import page_figures
 
-PAGE = Path(__file__).parents[3] / "docs" / "correlations.md"
+ROOT = Path(__file__).parents[3]
+PAGES = (ROOT / "docs" / "correlations-figures.md", ROOT / "lab" / "eyestream_lab" / "correlation" / "CHAINS.md")
+TEXT = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def printed(title: str) -> list[list[str]]:
     """Cells of the table that follows a marker, without its head."""
-    lines = iter(PAGE.read_text().splitlines())
-    assert any(line == f"<!-- table: {title} -->" for line in lines), f"{title} is not on the page"
+    lines = iter(TEXT.splitlines())
+    assert any(line == f"<!-- table: {title} -->" for line in lines), f"{title} is on no page"
     rows = []
     for line in lines:
         if not line.startswith("|"):
@@ -36,6 +38,5 @@ def test_long_table(title):
     test_table(title)
 
 
-def test_the_page_has_no_other_tables():
-    text = PAGE.read_text()
-    assert text.count("<!-- table: ") == text.count("|---|\n") == len(page_figures.TABLES)
+def test_the_pages_have_no_other_tables():
+    assert TEXT.count("<!-- table: ") == TEXT.count("|---|\n") == len(page_figures.TABLES)

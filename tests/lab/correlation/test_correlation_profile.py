@@ -9,8 +9,7 @@ import pytest
 from eyestream.errors import ConfigError
 from eyestream_lab.correlation.chains import MarkovClass
 from eyestream_lab.correlation.emissions import Emission, laplace, response
-from eyestream_lab.correlation.profile import profile
-from eyestream_lab.correlation.steps import extreme_rows
+from eyestream_lab.correlation.profile import extreme_rows, profile
 from tests.lab.correlation.small_worlds import (
     cao,
     chunk_emission,

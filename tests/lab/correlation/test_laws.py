@@ -10,7 +10,7 @@ from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations
-from eyestream_lab.correlation.laws import any_cells, box_cells, emission_of
+from eyestream_lab.correlation.emissions import any_cells, box_cells, emission_of
 
 
 def levels(name: str, epsilon: float, **options: int):

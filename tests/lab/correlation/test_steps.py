@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream_lab.correlation import steps
+from eyestream_lab.correlation import profile as steps
 from eyestream_lab.correlation.chains import MarkovClass, TransitionRows
 from eyestream_lab.correlation.emissions import laplace
-from eyestream_lab.correlation.steps import extreme_rows, interval_step
+from eyestream_lab.correlation.profile import extreme_rows, interval_step
 from eyestream_lab.correlation.transport import closure, largest_log_ratio
 from tests.lab.correlation.small_worlds import own_words, random_chain
 

@@ -8,13 +8,13 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError, RecordingError
-from eyestream.gaze.profile_text import parse_profile, profile_text
+from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.events.labels import detect
 from eyestream_lab.files import layouts
-from eyestream_lab.files.inspection import inspect_table
+from eyestream_lab.files.inspection import inspect_table, profile_text
 from eyestream_lab.files.layouts import labels_of, load_layout
 from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 

@@ -20,8 +20,6 @@ from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 class AnyNoise:
     """Whatever integers a test gives, again and again; then every decision is possible."""
 
-    certified = False
-
     def __init__(self, values: Sequence[int]) -> None:
         self._values, self._next = values, 0
 

@@ -1,1 +1,1 @@
-"""Calibration and simulation."""
+"""Simulated people."""

@@ -19,7 +19,7 @@ from eyestream.rim.plan import resolved
 from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.study.advice import IDENTITY, PURPOSES, Wish, advise, load_table, markdown
 
-PAGE = Path(__file__).parents[3] / "docs" / "advice.md"
+PAGE = Path(__file__).parents[3] / "docs" / "advice-figures.md"
 
 
 @pytest.fixture(scope="module")

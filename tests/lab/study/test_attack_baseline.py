@@ -22,7 +22,7 @@ from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.study.people.attackers import attack
 from eyestream_lab.study.people.galleries import Gallery, recalibrated, recipe
 from eyestream_lab.study.people.inference import figures, trial
-from eyestream_lab.study.people.measure import SHIPPED, AttackTarget, cells, knowing, measure, world_of
+from eyestream_lab.study.people.run import SHIPPED, AttackTarget, cells, knowing, measure, world_of
 from eyestream_lab.study.population import Population
 from eyestream_lab.testing.noise import SeededNoise
 

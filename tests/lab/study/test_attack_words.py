@@ -12,8 +12,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.files.books import shipped_books
-from eyestream_lab.mechanisms.klt.book_cells import cells_of
-from eyestream_lab.mechanisms.klt.word_likelihood import believe, prior, tell_scores, word_scores
+from eyestream_lab.mechanisms.klt.word_likelihood import believe, cells_of, prior, tell_scores, word_scores
 from eyestream_lab.mechanisms.klt.words import decode
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
@@ -43,7 +42,7 @@ class Overheard:
     """A noise that is watched, and the words that came out of the responses."""
 
     def __init__(self, noise):
-        self.noise, self.certified = noise, False
+        self.noise = noise
         self.draws = []
 
     def draw(self, law):

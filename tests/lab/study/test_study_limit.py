@@ -110,7 +110,7 @@ def test_klt_stays_below_the_limit_of_its_own_model(epsilon: float) -> None:
     chunks = 64
     schedule = Schedule(own, epsilon)
     lost = np.mean(
-        [np.trace(np.tile(np.eye(d), 2) @ after @ np.tile(np.eye(d), 2).T) for _, _, after in schedule._turns()]
+        [np.trace(np.tile(np.eye(d), 2) @ after @ np.tile(np.eye(d), 2).T) for _, _, after in schedule.turns()]
     )
     klt = 1 - lost / n / features
     limit = causal_limit(own, Target(np.full(features, 1 / features), n, np.zeros(features)), epsilon, chunks)

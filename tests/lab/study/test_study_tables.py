@@ -10,10 +10,9 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.study import tables
 from eyestream_lab.study.classification import Outcome, label_folds, outcomes, person_folds
-from eyestream_lab.study.pages import tables_page, verdict
+from eyestream_lab.study.pages import PUBLISHED, tables_page, verdict
 from eyestream_lab.study.plan import QUICK
 from eyestream_lab.study.population import Population
-from eyestream_lab.study.published_accuracy import PUBLISHED
 from eyestream_lab.study.sources import World
 
 

@@ -24,7 +24,8 @@ from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
-from eyestream.wire.messages import RawRows, decode_private
+from eyestream.wire.raw import RawRows
+from eyestream.wire.release import decode_private
 from eyestream_fleet.directory import create_shard, held_outbox, opened_shard
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.noise import FixedNoise
@@ -155,6 +156,22 @@ def test_forgetting_begins_new_pseudonyms_at_once() -> None:
     assert len(life.released) == 4
 
 
+def test_forgetting_one_wearer_leaves_the_others_theirs() -> None:
+    life = Life()
+    for wearer in (3, 4, 3, 4):
+        life.session(rows_of(0.0, seed=wearer), wearer)
+    assert len(life.released) == 4
+    held = life.stream._last[3].taken_off  # type: ignore[attr-defined]
+    life.stream.forget(3)
+    assert np.isnan(held._history.first).all()  # type: ignore[union-attr]
+    life.session(rows_of(0.0, seed=5), 4)
+    assert len(life.released) == 6, "the one who was not forgotten goes on"
+    life.session(rows_of(0.0, seed=6), 3)
+    assert len(life.released) == 6, "the other one begins a pseudonym"
+    life.session(rows_of(0.0, seed=7), 3)
+    assert len(life.released) == 8
+
+
 def test_more_wearers_than_are_remembered_are_never_released(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eyestream.core.release.order.MOST_WEARERS", 2)
     monkeypatch.setattr("eyestream.core.release.stream.MOST_WEARERS", 2)
@@ -189,6 +206,7 @@ def test_a_purpose_of_tasks_takes_its_price_a_minute(tmp_path: Path) -> None:
     ("privacy", "said"),
     [
         ('purpose = "tasks"\nepsilon_per_minute = 18\n', "calibration: missing beside purpose 'tasks'"),
+        ('purpose = "tasks"\ncalibration = "./words.npz"\n', "(4.5 is usual for words of tasks)"),
         ('purpose = "tasks"\ncalibration = "./words.npz"\n', "epsilon_per_minute: missing beside purpose"),
         (
             'purpose = "tasks"\ncalibration = "./words.npz"\nepsilon_per_minute = 18\nepsilon = 4\n',

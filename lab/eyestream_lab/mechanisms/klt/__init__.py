@@ -15,10 +15,10 @@ from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.noise import Noise
 from eyestream_lab.audit.estimate import safe_bound
 from eyestream_lab.audit.trials import FAR, SHARP, AuditPart, Case, Cells
-from eyestream_lab.correlation.emissions import Emission, response
-from eyestream_lab.correlation.laws import any_cells, box_cells
+from eyestream_lab.correlation.emissions import Emission, any_cells, box_cells, response
 from eyestream_lab.mechanisms.additive import synthetic_additive
-from eyestream_lab.study.ways import Form, StudyPart, Way
+from eyestream_lab.mechanisms.klt.words import decode, schedule_step
+from eyestream_lab.study.ways import Few, Form, StudyPart, Way
 
 __all__ = ["AUDIT", "STUDY", "KltTrial", "emission", "synthetic_joint"]
 
@@ -71,7 +71,7 @@ class KltTrial:
 
 
 def emission(mechanism: Mechanism, admitted: Sequence[Array]) -> Emission:
-    """One release of one of at most 9 admitted chunks (A, n): `eyestream_lab.correlation.laws` has the derivation."""
+    """One release of one of at most 9 admitted chunks (A, n), as `eyestream_lab.correlation.emissions` derives it."""
     core = mechanism.core
     assert isinstance(core, JointCore)
     step = core.step()
@@ -80,6 +80,18 @@ def emission(mechanism: Mechanism, admitted: Sequence[Array]) -> Emission:
     found = [any_cells(len(scores))] if any(turn.books for turn in steps) else []
     found += [box_cells(scores @ turn.directions.T) for turn in steps if not turn.books]
     return response(float(mechanism.loss.epsilon), np.unique(np.concatenate(found), axis=0))
+
+
+def read(mechanism: Mechanism, published: Sequence[Array]) -> Few:
+    """Means of the published chunks (F, n) of a session, and the first coordinates of its code words in eighths."""
+    core = mechanism.core
+    assert isinstance(core, JointCore)
+    found = decode(mechanism, [chunk.astype(np.float32) for chunk in published])
+    sizes = [[len(points) for points in schedule_step(core, turn).points] for turn in range(len(found))]
+    least = min(map(len, sizes))
+    words = [own.word[:least] * 8 // np.maximum(of[:least], 8) for own, of in zip(found, sizes, strict=True)]
+    means = np.array([chunk[mechanism.frame.active].mean(axis=1) for chunk in published])
+    return Few(means, np.maximum(np.array(words), 0))
 
 
 AUDIT = AuditPart(
@@ -99,5 +111,6 @@ STUDY = StudyPart(
         ),
     },
     limit={"ranks": False},
-    white_box="eyestream_lab.mechanisms.klt.white_box:WHITE_BOX",
+    white_box="eyestream_lab.mechanisms.klt.word_likelihood:WHITE_BOX",
+    read=read,
 )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.klt.core import JointCore
-from eyestream.core.mechanisms.klt.schedule import Step
+from eyestream.core.mechanisms.klt.schedule import ScheduleStep
 from eyestream.errors import ConfigError
 
 __all__ = ["Evidence", "decode", "schedule_step"]
@@ -27,12 +27,12 @@ __all__ = ["Evidence", "decode", "schedule_step"]
 Array = NDArray[np.float64]
 
 _ROUNDING = 4e-7
-"""Of float32, relative to a feature's standard deviation and to its largest value: what a right word may deviate by."""
+"""Deviation of a right word by float32, relative to a feature's standard deviation and to its largest value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What one published chunk says about its scores s.
+    """Evidence of one published chunk about its scores s.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class Evidence:
         return bool((self.word >= 0).all())
 
 
-def schedule_step(core: JointCore, turn: int) -> Step:
-    """What the mechanism does at a session's chunk number `turn`."""
+def schedule_step(core: JointCore, turn: int) -> ScheduleStep:
+    """The mechanism's step at a session's chunk number `turn`."""
     steps = core.schedule.steps
     return steps[min(turn, len(steps) - 1)]
 
@@ -107,7 +107,7 @@ class _Reader:
         high = np.array([b[i + 1] for b, i in zip(borders, word, strict=True)])
         return Evidence(word, low + expected, high + expected, expected)
 
-    def _word(self, published: NDArray[np.float32], predicted: Array, step: Step) -> NDArray[np.intp] | None:
+    def _word(self, published: NDArray[np.float32], predicted: Array, step: ScheduleStep) -> NDArray[np.intp] | None:
         """(m,) the word whose chunk is the published one; None when none is."""
         lo, hi = self._core.range
         inside = ((published > lo.astype(np.float32)) & (published < hi.astype(np.float32))).reshape(-1)
@@ -136,7 +136,7 @@ class _Reader:
         return np.full(len(expected), -np.inf), np.full(len(expected), np.inf)
 
 
-def _nearest(step: Step, seen: Array) -> list[int]:
+def _nearest(step: ScheduleStep, seen: Array) -> list[int]:
     """The code word whose points lie nearest to (r,) points."""
     if step.books:
         ends = np.cumsum([points.shape[1] for points in step.points])

@@ -1,1 +1,1 @@
-"""Who is it? Attackers who know the whole program, on people who did not calibrate it, with figures over people."""
+"""Identification by attackers who know the whole program, on people who did not calibrate it."""

@@ -92,7 +92,7 @@ def _rows(gallery: Gallery, chunks: NDArray[np.floating]) -> Array:
 
 
 def _released_anew(gallery: Gallery, raw: Array, settings: type[LearningSettings]) -> list[Array]:
-    """What the mechanism makes of a public recording, some times over; the recording where there is no mechanism."""
+    """Releases of a public recording, some times over; the recording where there is no mechanism."""
     if gallery.mechanism is None:
         return [raw]
     sessions = [gallery.mechanism.session() for _ in range(settings.public_releases)]

@@ -1,4 +1,4 @@
-"""What an attacker gets to see: sessions of known people, sessions of unknown ones, and public recordings."""
+"""Galleries for an attacker: sessions of known people, sessions of unknown ones, and public recordings."""
 
 import math
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ def halves_apart(chunks: int, n: int, rate_hz: float) -> tuple[slice, slice]:
 
 
 def recipe(calibration: Calibration) -> dict[str, Any]:
-    """What a calibration was made with, read off it: options of `calibrate` for its mechanism."""
+    """Options of `calibrate` that a calibration was made with, read off it."""
     if isinstance(calibration.tables, JointTables):
         stable = float(calibration.tables.weights[0])
         own: dict[str, Any] = {"shed_identity": 1 / stable - 1} if stable < 1 else {}

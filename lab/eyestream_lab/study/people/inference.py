@@ -1,4 +1,4 @@
-"""What a handful of people can show: rates with intervals over people, permutation p, and the smallest effect."""
+"""Inference from a handful of people: rates with intervals over people, permutation p, and the smallest effect."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,16 +39,16 @@ class AttackTrial:
     null_sd: float
 
 
-def trial(galleries: Sequence[tuple[Sequence[str], Array]], seed: int) -> AttackTrial:
+def trial(galleries: Sequence[tuple[Sequence[str], Array]], seed: int, draws: int = _DRAWS) -> AttackTrial:
     """Figures of galleries: names (P,), and scores (P, P) of unknowns (rows) against candidates, the right ones on the
     diagonal.
 
     Scores of an unknown are brought to mean 0 and standard deviation 1 first, so that unknowns can be compared. The
     mean area is that under the ROC curve of "same person or not". Its permutation test draws the names of the unknowns
-    anew within each gallery, `_DRAWS` times; p counts the draw that was made.
+    anew within each gallery, `draws` times; p counts the draw that was made.
     """
     rng = np.random.default_rng(seed)
-    firsts, ranks, areas, drawn = [], [], [], np.zeros(_DRAWS)
+    firsts, ranks, areas, drawn = [], [], [], np.zeros(draws)
     for _, scores in galleries:
         count = len(scores)
         spread = scores.std(axis=1, keepdims=True)
@@ -58,7 +58,7 @@ def trial(galleries: Sequence[tuple[Sequence[str], Array]], seed: int) -> Attack
         firsts.append(np.where(before == 0, 1 / equal, 0.0))
         ranks.append(1 + before + (equal - 1) / 2)
         areas.append(_areas(level, np.arange(count)))
-        drawn += np.array([_areas(level, rng.permutation(count)).sum() for _ in range(_DRAWS)])
+        drawn += np.array([_areas(level, rng.permutation(count)).sum() for _ in range(draws)])
     found = np.concatenate(areas)
     drawn /= len(found)
     return AttackTrial(
@@ -66,7 +66,7 @@ def trial(galleries: Sequence[tuple[Sequence[str], Array]], seed: int) -> Attack
         firsts=tuple(np.concatenate(firsts).tolist()),
         ranks=tuple(np.concatenate(ranks).tolist()),
         areas=tuple(found.tolist()),
-        p=(1 + int((drawn >= found.mean() - 1e-12).sum())) / (1 + _DRAWS),
+        p=(1 + int((drawn >= found.mean() - 1e-12).sum())) / (1 + draws),
         null_sd=float(drawn.std()),
     )
 

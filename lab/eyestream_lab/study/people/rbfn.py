@@ -1,4 +1,4 @@
-"""Who is it, from gaze samples: radial basis function networks on the figures of events.
+"""Identification from gaze samples: radial basis function networks on the figures of events.
 
 One network for fixations and one for saccades (George and Routray 2016; Schroeder, Al Zaidawi, Prinzler, Maneth,
 Zachmann, CHI 2020; David-John et al. TVCG 2021 and 2023 as attacker). Figures are standardised. Each person's events
@@ -33,7 +33,7 @@ _LEAST_WIDTH = 1e-5
 
 
 def first_minute(t: Array, *columns: Array) -> tuple[Array, ...]:
-    """What an exemplar has of a recording: its first 60 s."""
+    """Part of a recording in an exemplar: its first 60 s."""
     end = int(np.searchsorted(t, t[0] + 60.0)) if len(t) else 0
     return tuple(column[:end] for column in (t, *columns))
 

@@ -1,4 +1,4 @@
-"""Who knows the law of a mechanism: the part of an attacker that differs from mechanism to mechanism."""
+"""Attackers who know the law of a mechanism: the part that differs from mechanism to mechanism."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

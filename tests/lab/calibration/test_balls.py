@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eyestream_lab.calibration.balls import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
+from eyestream_lab.calibration.per_feature import covering_ball, diameter, enclosing_ball, enclosing_l1_ball
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""Questions about released gaze, and who answers them."""
