@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from eyestream.sdk.chunk import Chunk
     from eyestream.sdk.chunks import Connection, Gap, Silence
     from eyestream.sdk.discovery import Found, discover
+    from eyestream.sdk.odometer import OdometerWatch, OtherLedger, WentBack
     from eyestream.sdk.publisher import Publisher
     from eyestream.sdk.subscriber import listen, subscribe
-    from eyestream.wire.messages import Budget, Status
+    from eyestream.wire.status import Budget, Status
 
 __all__ = [
     "CFPA",
@@ -55,12 +56,15 @@ __all__ = [
     "Gap",
     "LedgerError",
     "LinkError",
+    "OdometerWatch",
     "OperatorError",
+    "OtherLedger",
     "PayloadError",
     "Publisher",
     "RecordingError",
     "Silence",
     "Status",
+    "WentBack",
     "discover",
     "listen",
     "load_calibration",
@@ -75,7 +79,7 @@ _HOME = {
     "KLT": ("core.mechanisms", "KLT"),
     "LPA": ("core.mechanisms", "LPA"),
     "BrokerSettings": ("rim.config", "BrokerSettings"),
-    "Budget": ("wire.messages", "Budget"),
+    "Budget": ("wire.status", "Budget"),
     "CalibrationError": ("errors", "CalibrationError"),
     "Chunk": ("sdk.chunk", "Chunk"),
     "ConfigError": ("errors", "ConfigError"),
@@ -85,12 +89,15 @@ _HOME = {
     "Gap": ("sdk.chunks", "Gap"),
     "LedgerError": ("errors", "LedgerError"),
     "LinkError": ("errors", "LinkError"),
+    "OdometerWatch": ("sdk.odometer", "OdometerWatch"),
     "OperatorError": ("errors", "OperatorError"),
+    "OtherLedger": ("sdk.odometer", "OtherLedger"),
     "PayloadError": ("errors", "PayloadError"),
     "Publisher": ("sdk.publisher", "Publisher"),
     "RecordingError": ("errors", "RecordingError"),
     "Silence": ("sdk.chunks", "Silence"),
-    "Status": ("wire.messages", "Status"),
+    "Status": ("wire.status", "Status"),
+    "WentBack": ("sdk.odometer", "WentBack"),
     "discover": ("sdk.discovery", "discover"),
     "listen": ("sdk.subscriber", "listen"),
     "load_calibration": ("rim.files.calibrations", "load"),

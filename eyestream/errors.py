@@ -6,6 +6,7 @@ EyestreamError
 │   ├── ConfigError        a key of the configuration or an argument
 │   │   └── MechanismError a library that gave up while a mechanism was built of them
 │   ├── RecordingError     a file of recorded rows
+│   │   └── ShortRecordingError  gaze that is too short for a row
 │   ├── CalibrationError   a calibration that is unreadable, or made for another stream, chunk or mechanism
 │   ├── SnapshotError      a saved session that is damaged, or of another version or mechanism
 │   ├── LedgerError        a ledger that is missing, unreadable, foreign, in use, or can no longer be written
@@ -30,6 +31,7 @@ __all__ = [
     "PayloadError",
     "RecordingError",
     "ShardError",
+    "ShortRecordingError",
     "SnapshotError",
     "meant",
 ]
@@ -58,6 +60,10 @@ class RecordingError(OperatorError):
     """A file of recorded rows cannot be read as one."""
 
 
+class ShortRecordingError(RecordingError):
+    """A recording of gaze is too short for a single row."""
+
+
 class CalibrationError(OperatorError):
     """A calibration is unreadable, or was made for another stream, chunk length or mechanism."""
 
@@ -80,7 +86,7 @@ class PayloadError(EyestreamError):
     Parameters
     ----------
     reason
-        One word of the fixed list in `eyestream.wire.messages`; the only thing that is counted or said.
+        One word of the fixed list in `eyestream.wire.envelope`; the only thing that is counted or said.
     """
 
     def __init__(self, reason: str) -> None:
@@ -93,8 +99,15 @@ class LinkError(EyestreamError):
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """``; did you mean NAME?`` for the end of a message about a `word` that is not `known`; or nothing."""
+    """``; did you mean NAME?`` for the end of a message about a `word` that is not `known`; or nothing.
+
+    >>> meant("epsilom", ["epsilon", "calibration"]), meant("k", ["epsilon"])
+    ('; did you mean epsilon?', '')
+    >>> meant("rate", ["schema", "rate_hz"])
+    '; did you mean rate_hz?'
+    """
     from difflib import get_close_matches  # noqa: PLC0415  for a mistake alone
 
-    close = get_close_matches(word, list(known), 1, 0.75)
+    names = list(known)
+    close = get_close_matches(word, names, 1, 0.75) or [name for name in names if name.startswith(f"{word}_")]
     return f"; did you mean {close[0]}?" if close else ""

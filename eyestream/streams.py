@@ -1,4 +1,4 @@
-"""What a stream is: whose, of which features and rate, how far a second of gaze reaches, and what made its rows."""
+"""Description of a stream: device, features, rate, the reach of a second of gaze, and what made its rows."""
 
 import math
 from dataclasses import dataclass
@@ -103,6 +103,10 @@ class StreamSpec:
         """Most chunks of `n` rows that `seconds` of gaze can enter.
 
         L >= 2 consecutive rows lie in at most (L - 2) // n + 2 chunks: one row in the first, the rest after it.
+
+        >>> rows = StreamSpec("features", 1, ("blink_rate",), ("1/s",), rate_hz=2.0, window_s=30.0)
+        >>> rows.rows_touched(1.0), rows.chunks_touched(64, 1.0), rows.chunks_touched(32, 1.0)
+        (62, 2, 3)
         """
         rows = self.rows_touched(seconds)
         return (rows - 2) // n + 2 if rows >= 2 else 1
@@ -110,7 +114,7 @@ class StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class FrontEndMark:
-    """Of one front end.
+    """The hashes by which rows of one front end are known.
 
     Attributes
     ----------

@@ -257,7 +257,7 @@ def _is_table(kind: Any) -> bool:
 
 
 def _members(kind: Any) -> list[Any]:
-    """Of a union, those that a table can hold."""
+    """Members of a union that a table can hold."""
     return [member for member in get_args(_plain(kind)) if member is not type(None)]
 
 

@@ -1,1 +1,1 @@
-"""What is promised of a release: kinds of claims, the facts around one, and a renderer for each reader. Pure."""
+"""Promises about a release: kinds of claims, the facts around one, and a renderer for each reader. Pure."""

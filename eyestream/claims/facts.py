@@ -4,90 +4,30 @@ One of them is what a whole session tells under a class of processes, as `eyestr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from eyestream.core.kinds import Claim, DifferentialPrivacy, Loss
 from eyestream.core.protection import Fact, Protection
 from eyestream.core.scopes import Scope
 
-__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRUSTED", "Correlated", "Facts", "SessionBorders", "TrustModel"]
+if TYPE_CHECKING:
+    from eyestream.claims.borders import SessionBorders
+    from eyestream.claims.correlation.published import Correlated
+
+__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRACKER", "TRUSTED", "Facts", "TrustModel"]
 
 NO_CLASS = (
     "chunks of one person resemble each other, so a whole session tells more about a chunk than its own release does. "
     "The configuration names no class of processes: the sum over the chunks of a session is the only bound"
 )
-"""What is said where the configuration names no class."""
-
-
-@dataclass(frozen=True, slots=True)
-class Correlated:
-    """What a whole session tells if its chunks follow a published class of processes (`eyestream.claims.correlation`).
-
-    Attributes
-    ----------
-    name, about : of the class: what it is called, and where its margins come from.
-    most, time_constant_s : a_max from one chunk to the next, and the time constant that it follows from.
-    within : the range that the compared contents lie in, in words.
-    chunks : of the session, at most.
-    plain : sum of the losses of so many chunks, which holds without the class.
-    counted : what `chunks` counts, where that was chosen; None: nothing is said.
-    chunk, second : epsilon' of one chunk, and of one second of gaze; never above `plain`. None: nothing is claimed
-        of a second, as where it is not known how many chunks it enters.
-    """
-
-    name: str
-    about: str
-    most: float
-    time_constant_s: float
-    within: str
-    chunks: int
-    plain: float
-    chunk: float
-    second: float | None
-    counted: str | None = None
-
-    def words(self) -> str:
-        """Two sentences: the claim with its class, and what holds outside it."""
-        low = f"below the plain sum, {self.plain:g}"
-        what = low if self.chunk < self.plain else f"no less than the plain sum, {self.plain:g}"
-        counted = "" if self.counted is None else f" ({self.counted})"
-        second = shift = ""
-        if self.second is not None:
-            second = f", and between two contents of one second of gaze by at most e^{self.second:.4g}"
-            shift = (
-                "; and two contents of a second of gaze shift the means of the chunks that hold it, by no more than "
-                "that range, and nothing else"
-            )
-        return (
-            f"if the chunks follow the class {self.name!r}, a whole session of at most {self.chunks} chunks{counted} "
-            f"changes the odds between two contents of one chunk by a factor of at most e^{self.chunk:.4g} (epsilon' = "
-            f"{self.chunk:.4g}, {what}){second}. The class: about a level of the person's own, which the attacker may "
-            "know, chunks are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
-            f"{self.most:.3g} from one chunk to the next (time constant at most {self.time_constant_s:g} s); rows "
-            f"are complete; the two contents lie in a range: {self.within}{shift}. "
-            f"{self.about}. Outside this class only the plain sum holds, and of the level itself it says nothing"
-        )
-
-    def claim(self) -> dict[str, object]:
-        """For machines: plain values that JSON knows."""
-        return {
-            "class": self.name,
-            "about": self.about,
-            "process": "stationary Gaussian autoregressive of order one, about a level of the person that is known",
-            "a_max": self.most,
-            "time_constant_s": self.time_constant_s,
-            "within": self.within,
-            "chunks": self.chunks,
-            "counted": self.counted,
-            "epsilon_prime": {"chunk": self.chunk, "second_of_gaze": self.second},
-            "outside_the_class": {"epsilon": self.plain, "of": "plain sum over the chunks"},
-        }
+"""The sentence for a configuration that names no class."""
 
 
 _ROWS = "the recording's rows (they are of the moments that number and rate say)"
-_TRACKER = "the tracker (its rows are of the moments that number and rate say, and its sessions share no gaze)"
-TRUSTED = (_TRACKER, "this process", "its ledger file", "the way from tracker to sidecar")
+TRACKER = "the tracker (its rows are of the moments that number and rate say, and its sessions share no gaze)"
+TRUSTED = (TRACKER, "this process", "its ledger file", "the way from tracker to sidecar")
 
 _ROLLBACK = (
     "an older copy of the ledger put back, or its newest records cut off: what was spent since then is forgotten"
@@ -115,12 +55,12 @@ NOT_PROTECTED = (
     "copies of a whole virtual machine: that they do not repeat each other's noise rests on the kernel inside, which "
     "takes fresh entropy when it is told of the copy",
 )
-"""What no setting of the product protects."""
+"""Facts that no setting of the product protects."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrustModel:
-    """What is trusted besides the law of the noise, and what is not protected.
+    """Parties that are trusted besides the law of the noise, and what is not protected.
 
     Attributes
     ----------
@@ -136,7 +76,7 @@ class TrustModel:
 
     @classmethod
     def of_recording(cls) -> "TrustModel":
-        """Of a recording that is released file to file."""
+        """Trust in a recording that is released file to file."""
         trusted = (_ROWS, "who released it, and on which computer", "its ledger file, where one counts")
         own = {
             _USE: "that there is a recording, how long it is, and the name of its file",
@@ -148,78 +88,15 @@ class TrustModel:
         return cls(trusted, kept, "before the released file is written")
 
     @classmethod
-    def of_fleet(cls, raw_age_s: float, *, tls: bool) -> "TrustModel":
-        """Workers on NATS, whose servers keep raw rows in memory for `raw_age_s` seconds."""
-        links = (
-            "The links to it speak TLS"
-            if tls
-            else "The links to it do not speak TLS: whoever can listen on that network reads every raw row"
-        )
-        log = (
-            "the log, NATS, is inside the trusted part. Raw rows are in the memory of its servers for "
-            f"{raw_age_s:g} s, and on no disk. Whoever may read its raw rows, log in as a worker or "
-            "change its servers sees everything: only trackers may write raw rows, and only workers may read them. "
-            f"{links}. It is not trusted to keep or order anything: what it loses, repeats or invents releases no "
-            "chunk twice"
-        )
-        trusted = (_TRACKER, "the workers", "their ledgers and outboxes", "the log", "the way from tracker to worker")
-        where = "in a worker of the fleet, before anything is published"
-        return replace(cls.guarded(), trusted=trusted, where=where, log=log)
-
-    @classmethod
     def guarded(cls) -> "TrustModel":
-        """Of a ledger beside a second place that remembers how long it was."""
+        """Trust in a ledger beside a second place that remembers how long it was."""
         both = "older copies of the ledger and of its second place put back together: what was spent is forgotten"
         return cls(not_protected=tuple(both if one is _ROLLBACK else one for one in NOT_PROTECTED))
 
 
 @dataclass(frozen=True, slots=True)
-class SessionBorders:
-    """A session's borders are decided by samples, so one gaze event may decide them (`eyestream.gaze.clock_map`).
-
-    Attributes
-    ----------
-    period_s : the samples of so many seconds decide together whether a session begins, goes on or ends.
-    seconds : so many different seconds of samples decide it; one event is in fewer.
-    silence_s : after so long without a sign of the tracker its session ends.
-    answers : whether that sign is an answer of the tracker; else it is a sample.
-    """
-
-    period_s: float
-    seconds: int
-    silence_s: float
-    answers: bool
-
-    def words(self) -> str:
-        """What it means for the price of a gaze event."""
-        silent = (
-            ""
-            if self.answers
-            else f". The tracker is not asked whether it is there: {self.silence_s:g} s without a sample end the "
-            "session, and one sample in them keeps it"
-        )
-        return (
-            "a session's borders are decided by samples. Its first sample decides where its rows begin and when they "
-            f"come. The samples of {self.period_s:g} s decide whether it begins, goes on or ends. The price of a gaze "
-            "event above does not cover an event that has the first sample in it, or that comes where the other "
-            f"samples of these {self.period_s:g} s leave a border open. Such an event can be in all rows of the "
-            f"session that begins there, and it can decide how many rows the session before has{silent}"
-        )
-
-    def claim(self) -> dict[str, object]:
-        """For machines."""
-        return {
-            "decided_by": "samples",
-            "period_s": self.period_s,
-            "seconds_that_decide": self.seconds,
-            "silence_s": self.silence_s,
-            "silence_of": "answers" if self.answers else "samples",
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
-    """What is claimed of the releases of one device, and what is not.
+    """The claims about the releases of one device, and their limits.
 
     Attributes
     ----------
@@ -256,12 +133,12 @@ class Facts:
     gain: Fraction | None = None
     window_chunks: int | None = None
     session_chunks: int | None = None
-    correlated: Correlated | None = None
+    correlated: "Correlated | None" = None
     in_short: str | None = None
     own: tuple[Fact, ...] = ()
     purpose: str | None = None
     error: str | None = None
-    borders: SessionBorders | None = None
+    borders: "SessionBorders | None" = None
     standing: TrustModel = TrustModel()
     unit: str = ""
     in_any: Mapping[int, Fraction] = field(default_factory=dict)
@@ -279,6 +156,6 @@ class Facts:
 
     @property
     def loss(self) -> Loss:
-        """What one chunk costs; only where differential privacy is claimed."""
+        """Cost of one chunk; only where differential privacy is claimed."""
         assert isinstance(self.promise, DifferentialPrivacy)
         return self.promise.loss

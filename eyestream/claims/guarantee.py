@@ -7,16 +7,21 @@ protected. What a deployment counts is counted as the ledger counts it: losses r
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from eyestream.claims.facts import NO_CLASS, NOT_PROTECTED, TRUSTED, Correlated, Facts, TrustModel
+from eyestream.claims.facts import NO_CLASS, NOT_PROTECTED, TRUSTED, Facts, TrustModel
 from eyestream.core.calibration import Calibration
 from eyestream.core.calibration.calibration import product
 from eyestream.core.kinds import Loss
 from eyestream.core.leakage import leakage
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.registry import entry_of, names
+from eyestream.core.noise import is_certified
 from eyestream.core.scopes import Deployment, Scope, allowed_chunks, chunks_within, scopes_of
 from eyestream.streams import StreamSpec
+
+if TYPE_CHECKING:
+    from eyestream.claims.correlation.published import Correlated
 
 __all__ = ["NOT_PROTECTED", "TRUSTED", "Guarantee", "Scope", "guarantee_of", "guarantee_of_recording"]
 
@@ -26,7 +31,7 @@ IN_ANY_S = (1, 2, 10, 60, 3600)
 
 
 class Guarantee(Facts):
-    """What is claimed of the releases of one device, and what is not; with a renderer for each reader."""
+    """The claims about the releases of one device, and their limits; with a renderer for each reader."""
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
@@ -43,7 +48,7 @@ class Guarantee(Facts):
         return claim(self)
 
 
-def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Correlated | None = None) -> Guarantee:
+def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: "Correlated | None" = None) -> Guarantee:
     """The guarantee of a mechanism in a deployment, and under a class of processes where one is named."""
     ceilings, takes_off = deployment.ceilings, mechanism.calibration.takes_off
     seconds = mechanism.n / deployment.stream.rate_hz
@@ -66,7 +71,7 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: Corre
 def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, levels: int = 1) -> Guarantee:
     """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
     window_s = mechanism.domain.window_s(calibration)
-    gains = [mechanism.faded(level).gain for level in range(levels)] if mechanism.noise.certified else [None]
+    gains = [mechanism.faded(level).gain for level in range(levels)] if is_certified(mechanism.noise) else [None]
     return Guarantee(
         promise=mechanism.promised,
         scopes=(),

@@ -94,7 +94,7 @@ class Answer:
 
 
 def answers(made: Facts) -> tuple[Answer, ...]:
-    """Of a guarantee of differential privacy, to every point."""
+    """Answer every point for a guarantee of differential privacy."""
     said = (*_claimed(made), *_algorithm(made), *_implementation(made), *_around(made))
     return tuple(Answer(point, answer, _shown_by(made, point)) for point, answer in said)
 
@@ -150,7 +150,7 @@ def _algorithm(made: Facts) -> Said:
         (
             "utility",
             "`noise_sd` in `meta` is the error to expect of each feature. What comes through of people outside the "
-            "calibration is in docs/mechanisms.md",
+            "calibration is in docs/figures.md",
         ),
         (
             "bias",

@@ -16,12 +16,13 @@ from eyestream.core.remaining import Left, LevelLeft, left_of, levels_left
 from eyestream.core.reservation import LAST_ROW
 from eyestream.core.scopes import duration
 from eyestream.errors import ConfigError, LedgerError
-from eyestream.rim.config import load
+from eyestream.rim.config import SidecarSettings, load
 from eyestream.rim.ledger.guarded import accept, guarded, ledger_copy
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.operating import OperatedLedger, read_export, write_export
 from eyestream.rim.ledger.reading import LedgerReading, create_ledger, read_ledger
 from eyestream.rim.ledger.records import VERSION
+from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.ledger.second_place import FilePlace, lives_beside
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.rim.plan import Plan
@@ -106,23 +107,28 @@ def main(args: argparse.Namespace) -> None:
     shows = not (args.new or args.today or args.export or args.taken or args.accept or args.compare is not None)
     plan = load_plan(args.config) if args.config is not None and shows else None
     settings = None if args.config is None else load(args.config) if plan is None else plan.settings
-    if settings is not None:
-        args.ledger = settings.sidecar.ledger
+    own = SidecarSettings(ledger=args.ledger) if settings is None else settings.sidecar
+    args.ledger, seal = own.ledger, seal_by(own.ledger_key)
+    if settings is not None and settings.added is not None:
+        if plan is None:
+            raise ConfigError(f"{args.config}: has a ledger for each shard: {settings.added.instead} changes one")
+        _show_all(plan, as_json=args.json)
+        return
     if (args.to is None) != (args.export is None):
         raise ConfigError("--export DEVICE FILE and --to NAME: expected both or none")
     if args.new:
-        create_ledger(args.ledger, created=int(time.time()))
+        create_ledger(args.ledger, created=int(time.time()), seal=seal)
         print(f"{args.ledger}: a new ledger")
     elif args.accept:
-        _accept(args.ledger, None if settings is None else settings.sidecar.second_place)
+        _accept(own)
     elif args.compare is not None:
-        _compare(args.compare or [args.ledger], None if settings is None else settings.sidecar.second_place)
+        _compare(args.compare or [args.ledger], own)
     elif not shows:
         if settings is None and lives_beside(args.ledger).exists():
             raise ConfigError(f"{args.ledger}: has a second place, which must know of this: use --config FILE")
-        _change(args, None if settings is None else settings.sidecar.second_place)
+        _change(args, own)
     else:
-        reading = read_ledger(args.ledger)
+        reading = read_ledger(args.ledger, seal)
         left = {} if plan is None else _left(plan, reading, int(time.time()) // _SECONDS_A_DAY)
         if args.json:
             print(json.dumps(_as_json(reading, left), indent=1))
@@ -130,8 +136,22 @@ def main(args: argparse.Namespace) -> None:
             _show(args.ledger, reading, left)
 
 
+def _show_all(plan: Plan, *, as_json: bool) -> None:
+    """Show every ledger that an added table has on this host."""
+    paths = [] if plan.settings.added is None else plan.settings.added.ledgers
+    found = {path: read_ledger(path) for path in paths}
+    left = {path: _left(plan, one, int(time.time()) // _SECONDS_A_DAY) for path, one in found.items()}
+    if as_json:
+        print(json.dumps({str(path): _as_json(one, left[path]) for path, one in found.items()}, indent=1))
+        return
+    for path, one in found.items():
+        _show(path, one, left[path])
+    if not found:
+        print("no ledger of this configuration is on this host")
+
+
 class _Rest(NamedTuple):
-    """What is left of one stream, by ceiling and by level of a lifetime that fades; a chunk's seconds."""
+    """The rest of one stream's budget, by ceiling and by level of a lifetime that fades; a chunk's seconds."""
 
     lefts: list[Left]
     levels: list[LevelLeft]
@@ -139,9 +159,14 @@ class _Rest(NamedTuple):
 
 
 def _left(plan: Plan, reading: LedgerReading, today: int) -> dict[StreamKey, _Rest]:
-    """What is left of every configured stream."""
+    """The rest of the budget of every configured stream."""
     ceilings, found = plan.ceilings, {}
-    for key, (_, stream) in plan.served.items():
+    served = {key: stream for key, (_, stream) in plan.served.items()}
+    if plan.settings.added is not None:  # the ledger has some of the devices, which the file may not name
+        here = sorted(reading.odometers.keys() - reading.exported)
+        every = {StreamKey(device, name): stream for device in here for name, stream in plan.streams.items()}
+        served = {key: stream for key, stream in every.items() if not served or key in served}
+    for key, stream in served.items():
         odometer = reading.odometers.get(key.device)
         levels = levels_left(odometer, ceilings, stream.charges) if ceilings.levels > 1 else []
         lefts = left_of(odometer, ceilings, stream.charges, today, stream=key.stream)
@@ -149,22 +174,23 @@ def _left(plan: Plan, reading: LedgerReading, today: int) -> dict[StreamKey, _Re
     return found
 
 
-def _change(args: argparse.Namespace, place: Path | None) -> None:
+def _change(args: argparse.Namespace, own: SidecarSettings) -> None:
     if args.today:
-        _vouch(args.ledger, place)
+        _vouch(own)
     elif args.export:
-        _export(args.ledger, place, args.export[0], Path(args.export[1]), args.to)
+        _export(own, args.export[0], Path(args.export[1]), args.to)
     else:
-        _import(args.ledger, place, args.taken)
+        _import(own, args.taken)
 
 
-def _changed(path: Path, place: Path | None, change: Callable[[OperatedLedger], _T]) -> _T:
-    """What `change` of the ledger gives. With a second place, no copy from before it goes on any more.
+def _changed(own: SidecarSettings, change: Callable[[OperatedLedger], _T]) -> _T:
+    """The result of `change` of the ledger. With a second place, no copy from before it goes on any more.
 
     The change takes no slot, so a copy from before is as long as the ledger. Two lives tell them apart: the first one
     refuses a ledger that is itself such a copy, and the second one overtakes what was copied until the change was made.
     """
-    with OperatedLedger(path, ceilings=Ceilings()) as ledger:
+    path, place = own.ledger, own.second_place
+    with OperatedLedger(path, ceilings=Ceilings(), seal=seal_by(own.ledger_key)) as ledger:
         if place is None:
             return change(ledger)
         with guarded(ledger, path, place):
@@ -173,42 +199,44 @@ def _changed(path: Path, place: Path | None, change: Callable[[OperatedLedger], 
             return given
 
 
-def _vouch(path: Path, place: Path | None) -> None:
+def _vouch(own: SidecarSettings) -> None:
     day = int(time.time()) // _SECONDS_A_DAY
-    _changed(path, place, lambda ledger: ledger.begin_day_at(day))
-    print(f"{path}: days go on from {_date(day)}")
+    _changed(own, lambda ledger: ledger.begin_day_at(day))
+    print(f"{own.ledger}: days go on from {_date(day)}")
 
 
-def _accept(path: Path, place: Path | None) -> None:
+def _accept(own: SidecarSettings) -> None:
+    path, place = own.ledger, own.second_place
     if place is None:
         raise ConfigError("--accept: expected --config FILE with a second_place in [sidecar]")
-    with OperatedLedger(path, ceilings=Ceilings()) as ledger:
+    with OperatedLedger(path, ceilings=Ceilings(), seal=seal_by(own.ledger_key)) as ledger:
         had, has = accept(ledger, path, place)
     print_accepted(place, path, had, has)
 
 
-def _compare(paths: list[Path], place: Path | None) -> None:
+def _compare(paths: list[Path], own: SidecarSettings) -> None:
+    place, seal = own.second_place, seal_by(own.ledger_key)
     if place is None:
         raise ConfigError("--compare: expected --config FILE with a second_place in [sidecar]")
-    copies = [ledger_copy(path, read_ledger(path)) for path in paths]
+    copies = [ledger_copy(path, read_ledger(path, seal)) for path in paths]
     if len({one.name for one in copies}) > 1:
         raise LedgerError(f"{', '.join(map(str, paths))}: are different ledgers, not copies of one")
     remembered = FilePlace.look(place, copies[0].name) if place.exists() else None
     print_comparison(copies, remembered, "eyestream budget --config FILE --accept")
 
 
-def _export(path: Path, place: Path | None, device: str, target: Path, to: str) -> None:
+def _export(own: SidecarSettings, device: str, target: Path, to: str) -> None:
     if target.exists():  # before the device is gone
         raise LedgerError(f"{target} exists already")
-    write_export(target, _changed(path, place, lambda ledger: ledger.export_device(device, to)))
-    print(f"{path}: {device} is gone from here; `eyestream budget --ledger OTHER --import {target}` moves it in")
+    write_export(target, _changed(own, lambda ledger: ledger.export_device(device, to)))
+    print(f"{own.ledger}: {device} is gone from here; `eyestream budget --ledger OTHER --import {target}` moves it in")
 
 
-def _import(path: Path, place: Path | None, source: Path) -> None:
+def _import(own: SidecarSettings, source: Path) -> None:
     moved = read_export(source)
-    _changed(path, place, lambda ledger: ledger.import_device(moved))
+    _changed(own, lambda ledger: ledger.import_device(moved))
     source.unlink()
-    print(f"{path}: {moved.line.device} is here, with everything that it has spent; {source} is removed")
+    print(f"{own.ledger}: {moved.line.device} is here, with everything that it has spent; {source} is removed")
 
 
 def _show(path: Path, reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> None:

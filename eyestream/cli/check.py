@@ -13,8 +13,9 @@ from eyestream.cli.progress import busy
 from eyestream.errors import ConfigError
 from eyestream.ops.check_brokers import Others, addresses_elsewhere, broker_findings, laptop_findings, others_of
 from eyestream.ops.check_deployment import deployment_findings, root_of
-from eyestream.ops.check_host import configuration_findings, host_findings
+from eyestream.ops.check_host import added_findings, configuration_findings, host_findings
 from eyestream.ops.check_ports import NO_PORTS, ports_of, web_findings, web_port_of
+from eyestream.ops.check_trackers import tracker_findings
 from eyestream.ops.deployment.accounts import become_owner
 from eyestream.ops.findings import Finding, bad
 from eyestream.rim import config
@@ -80,6 +81,12 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
     settings = _tables(options.config)
     if options.config_only:
         return list(configuration_findings(settings, options.config).findings)
+    if settings.added is not None:
+        if options.laptop or options.tracker is not None or options.application is not None:
+            raise ConfigError(
+                "--laptop, --tracker and --application try the brokers of a sidecar, and not those of a fleet"
+            )
+        return added_findings(settings, options.config, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
     tracker = None if options.tracker is None else config.load_login(options.tracker)
     application = None if options.application is None else config.load_login(options.application)
     root = root_of(options.config)
@@ -98,9 +105,11 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
     async def brokers() -> list[Finding]:
         one_line_faults()
         if options.laptop:
-            return await laptop_findings(settings, made.plan, addresses_elsewhere())
+            found = await laptop_findings(settings, made.plan, addresses_elsewhere())
+            return found + await tracker_findings(made.plan)
         found = await broker_findings(settings, made.plan, others, ports)
-        return found + ([] if web is None else await web_findings(web))
+        found += [] if web is None else await web_findings(web)
+        return found + await tracker_findings(made.plan)
 
     host = host_findings(settings, options.config, made, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
     return found + host + asyncio.run(brokers())

@@ -20,7 +20,7 @@ from eyestream.version import VERSION
 __all__ = ["add_parser", "main"]
 
 _HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")
-"""What the units' ProtectHome and PrivateTmp hide."""
+"""Folders that the units' ProtectHome and PrivateTmp hide."""
 
 
 def add_parser(subparsers: Any) -> None:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +14,10 @@ from eyestream.cli.log import one_line_faults
 from eyestream.cli.options import add_broker, broker_settings, positive
 from eyestream.cli.progress import busy
 from eyestream.core.scopes import duration
+from eyestream.errors import ConfigError
 from eyestream.sdk.discovery import Found, discover
+from eyestream.sdk.odometer import OdometerWatch
+from eyestream.wire.status import Reading
 
 __all__ = ["add_parser", "main"]
 
@@ -34,6 +38,10 @@ def add_parser(subparsers: Any) -> None:
         "--seconds", type=positive, default=SECONDS, metavar="S", help="listen for S seconds (default %(default)g)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument(
+        "--remember", type=Path, metavar="FILE",
+        help="know from FILE what was spent before, and keep it there: a ledger that went back since is shown",
+    )  # fmt: skip
     add_broker(parser)
 
 
@@ -48,12 +56,15 @@ def main(options: argparse.Namespace) -> None:
     Raises
     ------
     ConfigError
-        The broker's settings cannot be used.
+        The broker's settings or the remembered file cannot be used.
     LinkError
         It cannot be reached.
     """
+    odometers = {} if options.remember is None else _remembered(options.remember)
     with busy("listening to the broker"):
-        found = asyncio.run(_found(options))
+        found = asyncio.run(_found(options, odometers))
+    if options.remember is not None:
+        _remember(options.remember, odometers | {(one.device, one.stream): one.odometer for one in found})
     now = time.monotonic()
     for one in found:
         print(_as_json(one, now) if options.json else _as_words(one, now))
@@ -61,9 +72,42 @@ def main(options: argparse.Namespace) -> None:
         print("no device is served here: no sidecar has described one to this broker")
 
 
-async def _found(options: argparse.Namespace) -> list[Found]:
+_Odometers = dict[tuple[str, str], OdometerWatch]
+
+
+async def _found(options: argparse.Namespace, odometers: _Odometers) -> list[Found]:
     one_line_faults()
-    return await discover(broker_settings(options), seconds=options.seconds, wait_s=options.wait)
+    settings = broker_settings(options)
+    return await discover(settings, seconds=options.seconds, wait_s=options.wait, odometers=odometers)
+
+
+def _remembered(path: Path) -> _Odometers:
+    try:
+        said = msgspec.json.decode(path.read_bytes(), type=dict[str, list[Reading]])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ConfigError(f"--remember {path}: cannot be read: {error}") from None
+    return {(place.partition("/")[0], place.partition("/")[2]): OdometerWatch(own) for place, own in said.items()}
+
+
+def _remember(path: Path, odometers: _Odometers) -> None:
+    """Keep what was heard; the file is the old one or the new one, whole."""
+    said = {f"{device}/{stream}": one.known for (device, stream), one in sorted(odometers.items()) if one.known}
+    beside = path.with_name(path.name + ".new")
+    try:
+        beside.write_bytes(msgspec.json.encode(said))
+        beside.replace(path)
+    except OSError as error:
+        raise ConfigError(f"--remember {path}: cannot be written: {error.strerror}") from None
+
+
+def _warning(one: Found) -> str:
+    """Whether its ledger went back, or another one has come, as far as is known."""
+    watch = one.odometer
+    if watch.fault is not None:
+        return str(watch.fault)
+    return "" if watch.doubt is None else f"perhaps {watch.doubt} (if not, the broker has kept an old message)"
 
 
 def _state(one: Found) -> tuple[str, str]:
@@ -87,6 +131,8 @@ def _as_words(one: Found, now: float) -> str:
     rhythm = f": one comes every {duration(one.meta.n / one.meta.rate_hz)}" if one.meta is not None else ""
     last = f"no chunk while we listened{rhythm}"
     parts.append(last if one.chunk is None else f"chunk {one.chunk} {duration(now - one.at)} ago")
+    if warning := _warning(one):
+        parts.append("LEDGER: " + warning)
     return "  ".join(parts)
 
 
@@ -100,6 +146,7 @@ def _as_json(one: Found, now: float) -> str:
     told: dict[str, Any] = {"device": one.device, "stream": one.stream, "state": state, "reason": reason}
     told |= {"mechanism": one.meta.mechanism if one.meta else "", "epsilon": one.meta.epsilon if one.meta else None}
     told["state_seconds_ago"] = None if one.said_at is None else round(now - one.said_at, 1)
+    told |= {"ledger": _warning(one)}
     told |= {"chunk": one.chunk, "seconds_ago": None if one.chunk is None else round(now - one.at, 1)}
     told["left"] = one.budget and {
         "chunks": one.budget.chunks,

@@ -1,65 +1,53 @@
-"""``eyestream forget``: a running sidecar overwrites the histories of its wearers."""
+"""``eyestream forget``: the diary and the histories of a wearer are erased. The debt stays."""
 
 import argparse
-import os
-import signal
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from eyestream.errors import ConfigError
+from eyestream.core.charge import Ceilings
+from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.config import load
+from eyestream.rim.ledger.file import is_held
+from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.seal import seal_by
+from eyestream.rim.sidecar.control import ask, control_socket
+from eyestream.rim.sidecar.wearing import is_handle
 
-__all__ = ["add_parser", "holder", "main"]
-
-_LOCKS = Path("/proc/locks")
+__all__ = ["add_parser", "main"]
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "forget",
-        help="let a running sidecar forget what earlier sessions revealed of wearers",
-        description="Let the sidecar of a configuration overwrite the histories that it keeps in memory, where a "
-        "calibration takes them off (purpose tasks). Everybody begins a new pseudonym, and the next session of each "
-        "wearer is withheld. What was released and what was spent stays as it is. Run it as the sidecar's user or "
-        "root; under systemd this does the same: systemctl kill --signal=SIGUSR1 --kill-whom=main UNIT.",
+        help="erase the diary and the histories of a wearer, and never the debt",
+        description="Erase when a wearer was here and what each chunk cost, and what earlier sessions revealed of them "
+        "(purpose tasks): a new pseudonym begins. What was spent stays spent, as two sums. The diary is erased of all "
+        "wearers at once. The answer does not tell whether the handle is known. Works without a running sidecar too.",
     )
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="of the sidecar")
+    parser.add_argument("handle", nargs="?", metavar="HANDLE", help="whose histories; without it, everybody's")
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="the sidecar of this configuration")
 
 
 def main(options: argparse.Namespace) -> None:
-    """Find the process that holds the ledger, and tell it.
+    """Run the subcommand.
 
     Raises
     ------
-    ConfigError
-        The configuration or the ledger cannot be read, or this user may not signal the sidecar.
+    ConfigError, LedgerError
+        The handle is none; the configuration or the ledger cannot be used, or a sidecar is at work and does not listen.
     """
-    ledger = load(options.config).sidecar.ledger
-    try:
-        inode, lines = ledger.stat().st_ino, _LOCKS.read_text(encoding="ascii").splitlines()
-    except OSError as error:
-        raise ConfigError(f"{error.filename}: cannot be read: {error.strerror}") from None
-    found = holder(lines, inode)
-    if found is None:
-        print(f"no process holds {ledger}: nothing is remembered")
-        return
-    try:
-        os.kill(found, signal.SIGUSR1)
-    except OSError as error:
-        raise ConfigError(f"process {found}, which holds {ledger}, cannot be signalled: {error.strerror}") from None
-    print(f"process {found} is to forget what earlier sessions revealed of wearers. Its log says when it has")
-
-
-def holder(lines: Iterable[str], inode: int) -> int | None:
-    """The process that holds the file with this inode as a ledger is held, by the lines of /proc/locks.
-
-    >>> holder(["1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF"], 1234)
-    4711
-    """
-    for line in lines:
-        words = line.split()
-        if words[1:2] == ["FLOCK"] and words[5].rpartition(":")[2] == str(inode):
-            return int(words[4])
-    return None
+    if options.handle is not None and not is_handle(options.handle):
+        raise ConfigError("expected a handle of 1 to 64 letters, digits and ._:- that is not 0")
+    settings = load(options.config)
+    if settings.added is not None:
+        raise ConfigError(f"{options.config}: nobody wears a server: only a sidecar can forget")
+    path, ledger = control_socket(settings), settings.sidecar.ledger
+    answer = ask(path, "forget" if options.handle is None else f"forget {options.handle}")
+    if answer is None:
+        if is_held(ledger):
+            raise LedgerError(f"{ledger}: a sidecar is at work and does not listen at {path}; restart it")
+        with Ledger(ledger, ceilings=Ceilings(), seal=seal_by(settings.sidecar.ledger_key)) as opened:
+            opened.melt()
+        answer = "forgotten"
+    print(answer)

@@ -9,10 +9,11 @@ from typing import Any
 from eyestream.core.mechanisms.registry import DEFAULT, beginnings
 from eyestream.core.purposes import PURPOSES, choose, words
 from eyestream.errors import ConfigError, LedgerError, meant
-from eyestream.ops.asked_sets import FEATURE_SETS, recognised_by
+from eyestream.ops.asked_sets import recognised_by, sets_and_traits
 from eyestream.ops.new_configuration import ChosenTables, at_broker, of_features, of_mechanism
 from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
+from eyestream.rim.config.tables import LOCAL_BROKER
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import StreamPlan, load
 from eyestream.rim.plan.summary import correlations
@@ -52,13 +53,13 @@ def add_parser(subparsers: Any) -> None:
         "--features",
         metavar="NAME[,NAME...]",
         help="the one to three features that the application needs: a chunk's whole epsilon is spent on them, and no "
-        f"other is released. Or a set of them: {', '.join(FEATURE_SETS)} (docs/mechanisms.md). Blink habits and pupils "
-        "are a trait: people may be recognised by how these change",
+        f"other is released. Or a set of them: {sets_and_traits()} (docs/mechanisms.md). Blink habits and pupils are a "
+        "trait: people may be recognised by how these change",
     )
     parser.add_argument(
         "--broker",
         metavar="URL",
-        help="of the configuration: mqtt://host[:port], mqtts://... or unix:///path (default mqtt://localhost:1883)",
+        help=f"of the configuration: mqtt://host[:port], mqtts://... or unix:///path (default {LOCAL_BROKER})",
     )
 
 
@@ -101,13 +102,18 @@ def _purposes() -> str:
         saccades, blinks, *_ = correlations(choice.expected).values()
         cells = (
             f"{purpose:<13}{f'{chosen.withheld_s + chunk_s:g} s':<6}{f'{chunk_s:g} s':<6}"
-            f"{choice.epsilon:<8g}{choice.epsilon * 60 / chunk_s:<7g}{choice.expected['distinct_own']:<8.2f}"
+            f"{choice.epsilon:<8g}{choice.epsilon * 60 / chunk_s:<7g}{choice.expected['middle_own']:<8.2f}"
             f"{saccades:<9.2f}{blinks:<7.2f}{choice.above['rate']:.0%}"
         )
         lines.append(cells)
     strangers, chance = table["people"] // 2, choice.above["chance"]
     return "\n".join(
         [
+            "One to three features say most: --features NAME[,NAME...] spends all of epsilon on them. Sets of them:",
+            f"{sets_and_traits()}. Blink habits and pupils are a trait:",
+            "people may be recognised by how these change. The purposes below release all 52 features at once, for",
+            "research:",
+            "",
             *lines,
             "",
             *(f"{purpose:<13}{words(purpose)}" for purpose in PURPOSES),
@@ -115,7 +121,7 @@ def _purposes() -> str:
             "first, each: from the first row to the first chunk, and from chunk to chunk. epsilon: of a chunk,",
             "minute: of all chunks of a minute; smaller protects more, and the sum of a session and of a day grows",
             "to the ceilings of the configuration.",
-            "changes: how much of a stranger's changes over time comes through (1: all). saccades, blinks:",
+            "changes: how much of a stranger's changes comes through in the middle feature (1: all). saccades, blinks:",
             "correlation of the released rate with the true one. recognised: how many strangers the strongest of",
             f"{len(table['attackers'])} attackers named right, of {strangers}; guessing names {chance:.0%}.",
             "The corpus and all figures: `eyestream advise`.",
@@ -169,6 +175,7 @@ def _say_purpose(stream: StreamPlan) -> None:
         print(f"expect         {beginning.expected}")
     if (features := stream.settings.privacy.features) is not None:
         print(f"features       {', '.join(features)}, and no other; {recognised_by(features)}")
+        print(f"expect         {stream.follows}")
     purpose = stream.settings.privacy.purpose
     if purpose is not None:
         print(f"purpose        {words(purpose)}")

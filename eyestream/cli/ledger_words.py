@@ -1,4 +1,4 @@
-"""What commands print of a budget, and of the second place of a ledger or of a shard."""
+"""Words of commands on a budget, and on the second place of a ledger or of a shard."""
 
 import datetime
 import sys
@@ -10,7 +10,7 @@ import msgspec
 from eyestream.core.scopes import duration
 from eyestream.rim.ledger.guarded import Copy, compared
 from eyestream.rim.ledger.second_place import Remembered
-from eyestream.wire.messages import Budget
+from eyestream.wire.status import Budget
 
 __all__ = ["budget_words", "plural", "print_accepted", "print_comparison"]
 

@@ -17,7 +17,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.sdk.subscriber import Chunk, Chunks, subscribe
-from eyestream.wire.messages import Budget
+from eyestream.wire.status import Budget
 
 __all__ = ["add_parser", "main"]
 
@@ -134,7 +134,7 @@ async def _tell_left(chunks: Chunks) -> None:
 
 
 def _withheld(guarantee: str) -> str:
-    """What the guarantee says of the first chunks of each session, which do not come; empty when all do."""
+    """The guarantee's sentence on the first chunks of each session, which do not come; empty when all do."""
     line = next((line for line in guarantee.splitlines() if line.startswith("baseline: ")), "")
     return line.partition(". ")[0]
 
@@ -146,9 +146,11 @@ def _is_news(said: Budget | None, left: Budget) -> bool:
 def _shown(wanted: str | None, chunk: Chunk) -> list[int]:
     if wanted is None:
         return list(range(min(SHOWN, len(chunk.names))))
-    unknown = [name for name in wanted.split(",") if name not in chunk.names]
-    if unknown:
-        raise ConfigError(f"--show: the stream has no feature {unknown[0]}")
+    try:
+        for name in wanted.split(","):
+            chunk.feature(name)
+    except ConfigError as error:
+        raise ConfigError(f"--show: {error}") from None
     return [chunk.names.index(name) for name in wanted.split(",")]
 
 
@@ -161,7 +163,8 @@ def _head(chunks: Chunks, chunk: Chunk, shown: list[int]) -> None:
     print(f"{chunks.meta.mechanism}, {chunks.meta.n} rows a chunk, {chunks.meta.rate_hz:g} rows a second")
     print(chunk.guarantee.partition("\n")[0])
     names = "".join(f"{chunk.names[index]:>{_width(chunk, index)}}" for index in shown)
-    print(f"{'chunk':>7}{'second':>10}{'epsilon':>9}{names}", flush=True)
+    errors = "".join(f"{chunk.noise_sd[index]:>{_width(chunk, index)}.4g}" for index in shown)
+    print(f"{'chunk':>7}{'second':>10}{'epsilon':>9}{names}\n{'error to expect +-':>26}{errors}", flush=True)
 
 
 def _write(out: Path, received: list[Chunk]) -> None:

@@ -5,7 +5,6 @@ The laboratory and a fleet add their commands as anybody can: docs/adding-a-comm
 
 import argparse
 import importlib
-import importlib.metadata
 import os
 import re
 import sys
@@ -14,7 +13,8 @@ from types import ModuleType
 from typing import NoReturn
 
 from eyestream.cli.log import hide_messages
-from eyestream.errors import ConfigError, LinkError, OperatorError, meant
+from eyestream.doors import installed, loaded
+from eyestream.errors import LinkError, OperatorError, meant
 from eyestream.version import VERSION
 
 __all__ = ["main"]
@@ -27,7 +27,13 @@ COMMANDS = {
     ),
     "check": ("eyestream.cli.check", "prove a deployment before anything flows: brokers, secrets, ledger, machine"),
     "run": ("eyestream.cli.run", "the sidecar: raw rows in, private chunks out"),
-    "forget": ("eyestream.cli.forget", "let a running sidecar forget what earlier sessions revealed of wearers"),
+    "pause": ("eyestream.cli.pause", "release nothing from now on, also after a restart"),
+    "resume": ("eyestream.cli.resume", "release again after a pause"),
+    "forget": ("eyestream.cli.forget", "erase the diary and the histories of a wearer, and never the debt"),
+    "grant": ("eyestream.cli.grant", "let an application hear a stream"),
+    "revoke": ("eyestream.cli.revoke", "let an application hear a stream no more, or none"),
+    "grants": ("eyestream.cli.grants", "which application hears what, since when"),
+    "explain": ("eyestream.cli.explain", "for the wearer: what leaves the device, who gets it, how to stop it"),
     "sources": (
         "eyestream.cli.sources",
         "which trackers are on this network, and what to write into the configuration",
@@ -35,7 +41,6 @@ COMMANDS = {
     "replay": ("eyestream.cli.replay", "publish a recording as if a tracker sent it live"),
     "devices": ("eyestream.cli.devices", "which devices are served on a broker, how they are, and their last chunk"),
     "listen": ("eyestream.cli.listen", "receive private chunks as an application does"),
-    "gatekeeper": ("eyestream.cli.gatekeeper", "answer questions about released gaze"),
     "monitor": ("eyestream.cli.monitor", "a page in the browser that shows what an application receives"),
     "budget": ("eyestream.cli.budget", "show what a ledger says was spent"),
     "guarantee": ("eyestream.cli.guarantee", "say in words what a configuration guarantees, or a released recording"),
@@ -81,21 +86,18 @@ def commands() -> dict[str, tuple[str, str]]:
     Raises
     ------
     ConfigError
-        An entry point refers to nothing that can be imported.
+        An entry point refers to nothing that can be imported, or to no dictionary.
     """
     found = dict(COMMANDS)
-    for point in sorted(importlib.metadata.entry_points(group=_GROUP), key=lambda point: point.name):
-        try:
-            for name, place_and_help in point.load().items():
-                found.setdefault(name, place_and_help)
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(f"entry point {point.name} of {_GROUP} cannot be loaded: {error}") from None
+    for point in installed(_GROUP):
+        for name, place_and_help in loaded(point, dict).items():
+            found.setdefault(name, place_and_help)
     return found
 
 
 def _missing() -> str:
-    """What is not installed that has commands."""
-    there = {point.dist.name for point in importlib.metadata.entry_points(group=_GROUP) if point.dist is not None}
+    """Distributions with commands that are not installed, for the end of a message."""
+    there = {point.dist.name for point in installed(_GROUP) if point.dist is not None}
     missing = [name for name in _OTHERS if name not in there]
     return f"; more commands come with {' and '.join(missing)}: pip install {' '.join(missing)}" if missing else ""
 

@@ -5,7 +5,7 @@ import contextlib
 import math
 from pathlib import Path
 
-from eyestream.rim.config import BrokerSettings
+from eyestream.rim.config.tables import LOCAL_BROKER, BrokerSettings
 from eyestream.wire.topics import FEATURE_STREAM
 
 __all__ = [
@@ -16,9 +16,8 @@ __all__ = [
     "broker_settings",
     "positive",
     "speed",
+    "whole",
 ]
-
-_HERE = "mqtt://localhost:1883"
 
 RECORDING = ".npz, .csv, .tsv or .parquet of rows; with --profile, gaze"
 
@@ -36,8 +35,8 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--broker",
         metavar="URL",
-        default=_HERE,
-        help=f"mqtt://host[:port], mqtts://... or unix:///path (default {_HERE}, as `eyestream init` writes it)",
+        default=LOCAL_BROKER,
+        help=f"mqtt://host[:port], mqtts://... or unix:///path (default {LOCAL_BROKER}, as `eyestream init` writes it)",
     )
     group.add_argument("--username", help="name to log in with")
     group.add_argument("--password-file", type=Path, metavar="FILE", help="file with the password on its first line")
@@ -50,7 +49,7 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
 
 
 def broker_settings(options: argparse.Namespace) -> BrokerSettings:
-    """What `add_broker` collected."""
+    """The options of `add_broker`."""
     return BrokerSettings(
         url=options.broker,
         username=options.username,
@@ -86,3 +85,11 @@ def speed(text: str) -> float:
     (2.5, inf)
     """
     return math.inf if text == "max" else positive(text)
+
+
+def whole(text: str) -> int:
+    """A whole number from 0 on."""
+    with contextlib.suppress(ValueError):
+        if (number := int(text)) >= 0:
+            return number
+    raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, not {text}")

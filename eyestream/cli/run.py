@@ -47,6 +47,8 @@ def main(options: argparse.Namespace) -> None:
     """
     keep_memory_private()
     plan = load(options.config)
+    if plan.settings.added is not None:
+        raise ConfigError(f"{options.config}: is not that of a sidecar: {plan.settings.added.instead} runs it")
     with _of(options.config), assemble(plan, lambda: int(time.time()) // 86_400) as made:
         log = start_log(formatter=JsonLines()) if plan.settings.log.format == "json" else start_log()
         for reader in not_forbidden():
@@ -57,7 +59,7 @@ def main(options: argparse.Namespace) -> None:
 
 
 def _log_streams(plan: Plan) -> None:
-    """What is promised of each stream, for how long, and which front ends make its rows."""
+    """Log the promise of each stream, for how long it lasts, and the front ends that make its rows."""
     for name, stream in plan.streams.items():
         sent = ", ".join(key.device for key in plan.served if key.stream == name)
         _LOG.info("%s of %s: %s", name, sent or "no device", stream.mechanism.guarantee)
@@ -78,11 +80,13 @@ def _of(path: Path) -> Iterator[None]:
 
 
 async def _run(made: Assembly, path: Path, log: LogLines) -> None:
+    from eyestream.ops.unserved import watch as watch_unserved  # noqa: PLC0415  for who runs it
+    from eyestream.rim.sidecar.control import serving  # noqa: PLC0415  for who runs it
     from eyestream.rim.sidecar.operator_log import OperatorLog  # noqa: PLC0415  for who runs it
 
     fault = one_line_faults()
     sidecar, window = made.sidecar, made.plan.settings.metrics
-    talk = OperatorLog(made.plan, sidecar.pipeline, sidecar.left, log.show, sidecar.feeders)
+    talk = OperatorLog(made.plan, sidecar.pipeline, sidecar.left, log.show, sidecar.feeders, is_read=sidecar.is_read)
     notifier = Notifier(os.environ)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -91,16 +95,23 @@ async def _run(made: Assembly, path: Path, log: LogLines) -> None:
         notifier.send("STOPPING=1")
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, leave)
     again = asyncio.Event()
-    loop.add_signal_handler(signal.SIGHUP, again.set)
-    loop.add_signal_handler(signal.SIGUSR1, _forget, made)
+    if hasattr(signal, "SIGHUP"):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, leave)
+        loop.add_signal_handler(signal.SIGHUP, again.set)
+        loop.add_signal_handler(signal.SIGUSR1, _forget, made)
+    else:  # Windows, whose loop takes no handlers
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(leave))
     async with contextlib.AsyncExitStack() as stack:
         if window is not None:
             from eyestream.ops.metrics import pages, serve  # noqa: PLC0415  for who asks for the window
 
             await stack.enter_async_context(serve(window.port, pages(made), window.address))
+        control = await stack.enter_async_context(serving(made.plan.settings, sidecar.off))
+        if control is not None:
+            control.lines |= {"wearer": sidecar.wearing.answer, "forget": made.forget}
         watch = asyncio.create_task(notifier.watch(sidecar.pulse), name="watchdog")
         notifier.send("READY=1")
         try:
@@ -109,6 +120,7 @@ async def _run(made: Assembly, path: Path, log: LogLines) -> None:
                     group.create_task(_raised(fault), name="faults of callbacks"),
                     group.create_task(_reload(made, path, again, notifier), name="reload"),
                     group.create_task(talk.run(), name="talk"),
+                    group.create_task(watch_unserved(made.plan), name="unserved trackers"),
                 )
                 await sidecar.run(stop)
                 for task in beside:
@@ -118,7 +130,7 @@ async def _run(made: Assembly, path: Path, log: LogLines) -> None:
 
 
 def _forget(made: Assembly) -> None:
-    """At SIGUSR1, which `eyestream forget` sends."""
+    """At SIGUSR1, for whom the control socket is out of reach: histories of all, and no diary."""
     made.sidecar.pipeline.forget()
     _LOG.warning("what earlier sessions revealed of wearers is forgotten: everybody begins a new pseudonym")
 

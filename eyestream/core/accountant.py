@@ -1,4 +1,4 @@
-"""What one device has spent over all its streams, and whether it may spend more: exact integers, no clock, no file.
+"""Sums that one device has spent over all its streams, and whether it may spend more: exact, no clock, no file.
 
 Every chunk of a device that falls due takes one *slot*, released or withheld (cost 0). The slots of all its streams
 form one sequence, in the order of reservation, across sessions and restarts. A chunk is released only when it and the w
@@ -14,26 +14,14 @@ from typing import NamedTuple
 
 from eyestream.core.charge import NO_CEILINGS, Ceilings, bounds, level_of
 from eyestream.core.meter import NO_WINDOW_YET, Meter, MeterState, Odometer, OtherDays, StreamOdometer
-from eyestream.core.reservation import LAST_ROW, Granted, Obstacle, Request, RowMark, Withheld
+from eyestream.core.reservation import LAST_ROW, Obstacle, Request, RowMark
 from eyestream.core.wearers import Wearers, WearerState
 
-__all__ = [
-    "LAST_ROW",
-    "Account",
-    "AccountState",
-    "Announcement",
-    "Granted",
-    "Obstacle",
-    "Request",
-    "RowMark",
-    "StreamAccount",
-    "StreamState",
-    "Withheld",
-]
+__all__ = ["Account", "AccountState", "Announcement", "StreamAccount", "StreamState"]
 
 
 class Announcement(NamedTuple):
-    """What the next slots of a stream may be: n, the device's w, the stream's own; session and charge at most."""
+    """Limits of a stream's next slots: n, the device's w, the stream's own; session and charge at most."""
 
     chunk: int
     window: int
@@ -57,7 +45,7 @@ class StreamState(NamedTuple):
 
 
 class StreamAccount:
-    """What one stream has spent beneath its device.
+    """Sums that one stream has spent beneath its device.
 
     Attributes
     ----------
@@ -94,7 +82,7 @@ class StreamAccount:
         self.session, self.last_row = max(self.session, self.announced.session), LAST_ROW
 
     def odometer(self, day: int) -> StreamOdometer:
-        """What has been spent so far; `day` is the device's."""
+        """Sums so far; `day` is the device's."""
         meter, today = self.meter, self.meter.day == day
         return StreamOdometer(
             mark=self.mark,
@@ -184,7 +172,9 @@ class Account:
     def obstacle(
         self, request: Request, ceilings: Ceilings, today: int, own: Ceilings = NO_CEILINGS
     ) -> Obstacle | None:
-        """What forbids the release, or None. "rows" and "change" take no slot, the others do. Changes nothing.
+        """The obstacle to the release, or None. "rows" and "change" take no slot, the others do. Changes nothing.
+
+        Ceilings are read in one order, those of the wearer, of the device and of the stream: the first one stands.
 
         Parameters
         ----------
@@ -209,14 +199,13 @@ class Account:
         if (max(meter.window, window, meter.wait) if new_window else meter.wait) > 0 or stream.wait_for(*shape) > 0:
             return "window"
         charge = request.charges[self.level(request, ceilings)]
+        if request.wearer and self._wearers.forbids(request.wearer, ceilings, charge, today):
+            return "wearer"
         mine = stream.session_epsilon, stream.session_delta
         others = (self._session_epsilon - mine[0], self._session_delta - mine[1])
         mine = mine if same_session else (0, 0)
         both = (others[0] + mine[0], others[1] + mine[1])
-        found = meter.obstacle(ceilings, charge, both, today) or stream.meter.obstacle(own, charge, mine, today)
-        if found is None and request.wearer and self._wearers.forbid(request.wearer, ceilings.wearer, charge, today):
-            return "wearer"
-        return found
+        return meter.obstacle(ceilings, charge, both, today) or stream.meter.obstacle(own, charge, mine, today)
 
     def level(self, request: Request, ceilings: Ceilings) -> int:
         """On which level of a lifetime that fades the request is; 0 where it does not fade."""
@@ -227,7 +216,7 @@ class Account:
     def announcement(
         self, request: Request, ceilings: Ceilings, own: Ceilings, *, granted: bool
     ) -> Announcement | None:
-        """What must be announced before the request takes its slot; None when nothing is new."""
+        """The announcement that must stand before the request takes its slot; None when nothing is new."""
         known, new = self._streams.get(request.key.stream), self._announcement(request, ceilings, own)
         if known is None:
             return new
@@ -236,7 +225,7 @@ class Account:
         if granted and new.epsilon < old.epsilon and self.level(request, ceilings) > 0:
             return new
         more = new.session > old.session or new.epsilon > old.epsilon or new.delta > old.delta
-        newcomer = request.wearer > 0 and not self._wearers.known(request.wearer)
+        newcomer = request.wearer > 0 and not self._wearers.is_known(request.wearer)
         if new[:3] == old[:3] and not (granted and (more or newcomer)):
             return None
         return new._replace(epsilon=max(new.epsilon, old.epsilon), delta=max(new.delta, old.delta))
@@ -275,12 +264,14 @@ class Account:
         """
         known, meter = self._streams[stream], self._meter
         chunk, window, own_window = known.announced[:3]
+        # Another w or n begins an empty window. So many slots are withheld then that no old one shares a window with a
+        # new one.
         if window != meter.window:
             meter.turn(window, max(meter.window, window, meter.wait))
         if chunk != known.chunk or window != known.window or own_window != known.meter.window:
             known.meter.turn(own_window, known.wait_for(chunk, window, own_window))
             known.chunk, known.window = chunk, window
-        if session != known.session:
+        if session != known.session:  # the device's sum is over the current sessions of all streams
             self._session_epsilon -= known.session_epsilon
             self._session_delta -= known.session_delta
             known.session, known.session_epsilon, known.session_delta = session, 0, 0
@@ -309,7 +300,11 @@ class Account:
             own = (count * stream.announced.epsilon, count * stream.announced.delta)
             stream.meter.merge(*own)
             self._charge(stream, *own)
-        self._wearers.merge(self._meter.day, epsilon, delta)
+        self._wearers.merge(self._meter.day, epsilon, delta, count)
+
+    def melt(self, last_day: int) -> None:
+        """Keep of each wearer the sums alone: not on which day before the device's the wearer was here last."""
+        self._wearers.melt(self._meter.day, last_day)
 
     def begin_day_at(self, day: int, last_day: int) -> None:
         """Let all that was spent on `day` and on days after it count for `day`; as `Meter.begin_day_at`."""
@@ -324,11 +319,16 @@ class Account:
 
     @property
     def other_days(self) -> dict[str, OtherDays]:
-        """What was spent on days that may come again, by meter; hardly ever anything, and not in `state`."""
+        """Sums of days that may come again, by meter; hardly ever anything, and not in `state`."""
         return {name: meter.other_days for name, meter in self._meters().items() if meter.other_days}
 
+    @property
+    def released(self) -> int:
+        """Chunks that were reserved for a release."""
+        return self._meter.released
+
     def odometer(self) -> Odometer:
-        """What has been spent so far."""
+        """Sums so far."""
         meter = self._meter
         return Odometer(
             epsilon=meter.epsilon,

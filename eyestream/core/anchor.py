@@ -19,13 +19,13 @@ from eyestream.core.protection import Fact
 from eyestream.core.scopes import Pair, Scope, limited
 from eyestream.errors import CalibrationError
 
-__all__ = ["BASELINE_S", "LEAST_SEEN", "Anchor", "Baseline", "grid_of", "stored"]
+__all__ = ["BASELINE_S", "LEAST_SEEN", "Anchor", "Baseline", "stored"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 BASELINE_S = 60.0
-"""Of each session are withheld, rounded up to whole chunks."""
+"""Seconds of each session that are withheld, rounded up to whole chunks."""
 
 LEAST_SEEN = 0.5
 """Share of a baseline's rows that should have values; and share of its values that a row with values has."""
@@ -33,15 +33,12 @@ LEAST_SEEN = 0.5
 _LARGEST = 2**44
 """Grid steps that a value may lie from 0: sums of 256 rows and more stay below 2^53."""
 
-_FINENESS = 20
-"""A feature's range in the corpus is at least 2^20 grid steps wide."""
-
 _MOST_ROWS = 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Anchor:
-    """What is public of the baselines of all sessions.
+    """The public part of the baselines of all sessions.
 
     Attributes
     ----------
@@ -79,7 +76,7 @@ class Anchor:
 
     @property
     def given(self) -> str:
-        """Of which chunk a loss is stated."""
+        """The chunk that a loss is stated of."""
         return "one chunk after the baseline of its session,"
 
     def check(self, features: int, n: int) -> None:
@@ -88,11 +85,11 @@ class Anchor:
             raise CalibrationError(f"the baseline of the calibration is not of {features} features, {n} rows a chunk")
 
     def header(self) -> dict[str, object]:
-        """Its key in the header of a calibration."""
+        """The baseline's key in the header of a calibration."""
         return {"baseline_chunks": self.chunks}
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Its arrays with their names in a calibration."""
+        """The baseline's arrays with their names in a calibration."""
         yield "anchor.shift", self.shift
         yield "anchor.centre", self.centre
         if self.roots is not None:
@@ -114,7 +111,7 @@ class Anchor:
         return Baseline.restored(self, numbers)
 
     def fact(self, n: int, seconds: float) -> Fact:
-        """What a guarantee says of it."""
+        """A guarantee's fact on it."""
         chunks = f"{self.chunks} chunks" if self.chunks > 1 else "chunk"
         return Fact(
             "baseline",
@@ -140,23 +137,10 @@ class Anchor:
         """No other units: a session is one already."""
         return ()
 
-    @classmethod
-    def of(cls, lo: Array, hi: Array, centre: Array, n: int, rate_hz: float) -> "Anchor":
-        """For features of a corpus with range lo .. hi (F,) and public `centre` (F,), in chunks of `n` rows."""
-        shift = grid_of(lo, hi)
-        chunks = int(np.ceil(BASELINE_S * rate_hz / n))
-        return cls(chunks, shift, np.rint(np.ldexp(centre, shift)).astype(np.int64))
-
 
 def stored(chunks: Any, arrays: Mapping[str, NDArray[Any]]) -> Anchor:
-    """What a calibration has stored under the key of `Anchor.header`, with its arrays."""
+    """The anchor that a calibration has stored under the key of `Anchor.header`, with its arrays."""
     return Anchor(int(chunks), arrays["anchor.shift"], arrays["anchor.centre"], arrays.get("anchor.roots"))
-
-
-def grid_of(lo: Array, hi: Array) -> Integers:
-    """(F,) shift of the grid of features with the range lo .. hi: 2^20 to 2^21 steps in it, 2^0 where it has none."""
-    width = np.where(hi > lo, hi - lo, 2.0**_FINENESS)
-    return np.asarray(_FINENESS - np.floor(np.log2(width)), np.int64)
 
 
 class Baseline:
@@ -241,6 +225,6 @@ class Baseline:
         self._settle()
 
     def _settle(self) -> None:
-        """What is to be added to a value, in grid steps: NaN where the baseline has none."""
+        """The number to add to a value, in grid steps: NaN where the baseline has none."""
         mean = self._sum // np.maximum(self._count, 1)
         self._shift = np.where(self._count > 0, self._anchor.centre - mean, np.nan)[:, None]

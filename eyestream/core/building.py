@@ -26,8 +26,8 @@ RAISED = (
     Warning,  # where warnings are errors
     msgspec.MsgspecError,
 )
-"""What Python, numpy and most libraries raise for what they were given, or cannot do. What is derived from `Exception`
-alone, and what ends a program, is nobody's here: it goes on as it is."""
+"""Errors of Python, numpy and most libraries for their arguments, or for what they cannot do. What is derived from
+`Exception` alone, and what ends a program, goes on as it is."""
 
 
 @contextmanager

@@ -10,6 +10,7 @@ charged up to L - L / 2^(j+1), the last level up to L. The level follows from ch
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -21,6 +22,7 @@ __all__ = [
     "EPSILON_UNITS",
     "LEVELS",
     "MOST_UNITS",
+    "NEW_WEARERS",
     "NO_CEILINGS",
     "Ceilings",
     "Charge",
@@ -48,8 +50,12 @@ DELTA_UNITS = 10**18
 Number = float | str | Decimal | Fraction
 
 
+@functools.lru_cache(maxsize=256)  # a worker of a fleet asks the same of thousands of streams
 def charge_units(value: Number, units: int = EPSILON_UNITS) -> int:
     """`value` in fixed point, rounded up: never less than what is spent. A float counts at its exact binary value.
+
+    >>> charge_units(0.1), charge_units("0.1"), ceiling_units(0.1)
+    (100000000001, 100000000000, 100000000000)
 
     Raises
     ------
@@ -72,6 +78,9 @@ def spendable(value: float, units: int = EPSILON_UNITS) -> float:
 
     A mechanism is calibrated to it, so that k releases fit a ceiling that is written as k times `value` (`BUDGET.md`).
     It is 0 when `value` is less than a unit. Raises as `charge_units`.
+
+    >>> 10 * charge_units(0.1) <= ceiling_units(1.0), 10 * charge_units(spendable(0.1)) <= ceiling_units(1.0)
+    (False, True)
     """
     most = Fraction(ceiling_units(value, units), units)
     nearest = float(most)
@@ -79,7 +88,11 @@ def spendable(value: float, units: int = EPSILON_UNITS) -> float:
 
 
 def decimal(amount: int, units: int = EPSILON_UNITS) -> str:
-    """`amount` units as the exact decimal, without an exponent and trailing zeros."""
+    """`amount` units as the exact decimal, without an exponent and trailing zeros.
+
+    >>> decimal(charge_units(0.1))
+    '0.100000000001'
+    """
     text = f"{amount // units}.{amount % units:0{len(str(units)) - 1}d}"
     return text.rstrip("0").rstrip(".")
 
@@ -116,33 +129,36 @@ class Charge:
 
 
 class Priced(Protocol):
-    """What has the loss of one release: a mechanism, or a `Loss`."""
+    """An object with the loss of one release: a mechanism, or a `Loss`."""
 
     @property
     def epsilon(self) -> Number:
-        """Of one release."""
+        """Epsilon of one release."""
         ...
 
     @property
     def delta(self) -> Number:
-        """Of one release."""
+        """Delta of one release."""
         ...
 
 
 def charge_of(priced: Priced) -> Charge:
-    """What a ledger books for one release: its loss, rounded up.
+    """The charge that a ledger books for one release: its loss, rounded up.
 
     For a mechanism, neighbours are two inputs that differ in what its claim protects, which is one chunk unless it
     says otherwise. Nobody computes a charge in another way, so what is asked for, booked, refused and said is one
     figure. A chunk of which nothing is released by itself, as one of a baseline, has no charge (`Request.unreleased`).
-    The sum over a window, a session, a day or a lifetime is the sum of these integers (`eyestream.core.meter`).
     """
     return Charge.of(priced.epsilon, priced.delta)
 
 
+NEW_WEARERS = 32
+"""Handles of a device that may be new on one day, where nobody says another number."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What epsilon and delta may sum to, in fixed point; None: no such ceiling.
+    """Most that epsilon and delta may sum to, in fixed point; None: no such ceiling.
 
     They hold for a device over all its streams, or for one stream of it (`eyestream.core.accountant`), or for a
     wearer of it (`eyestream.core.wearers`).
@@ -165,6 +181,8 @@ class Ceilings:
         Of a device: the ceilings of each of its wearers, on days and lifetimes; None: wearers have none.
     streams
         Of a device: the ceilings of single streams beneath, by name. Both must hold.
+    new_wearers
+        Of a device: how many handles may be new on one day.
     """
 
     window_chunks: int = 0
@@ -179,6 +197,7 @@ class Ceilings:
     levels: int = dataclasses.field(default=1, kw_only=True)
     wearer: "Ceilings | None" = dataclasses.field(default=None, kw_only=True)
     streams: Mapping[str, "Ceilings"] = dataclasses.field(default_factory=dict, kw_only=True)
+    new_wearers: int = dataclasses.field(default=NEW_WEARERS, kw_only=True)
 
     def __post_init__(self) -> None:
         if not (self.levels == 1 or (1 < self.levels <= 64 and self.lifetime is not None)):
@@ -193,11 +212,11 @@ class Ceilings:
             raise ValueError("expected ceilings of a wearer on a day and a lifetime, and no others")
 
     def on(self, scope: str) -> tuple[int | None, int | None]:
-        """Of epsilon and of delta, on a ``window``, ``session``, ``day`` or ``lifetime``."""
+        """Ceilings of epsilon and of delta on a ``window``, ``session``, ``day`` or ``lifetime``."""
         return getattr(self, scope), getattr(self, f"{scope}_delta")
 
     def beneath(self, stream: str) -> "Ceilings":
-        """Of one stream of the device."""
+        """Ceilings of one stream of the device."""
         return self.streams.get(stream, NO_CEILINGS)
 
     def raised_over(self, other: "Ceilings") -> list[str]:
@@ -210,6 +229,8 @@ class Ceilings:
             ours, theirs = getattr(self, name), getattr(other, name)
             if theirs is not None and (ours is None or ours > theirs):
                 found.append(name)
+        if self.new_wearers > other.new_wearers:
+            found.append("new_wearers")
         names = {**self.streams, **other.streams}
         beneath = {f"streams.{name}": (self.beneath(name), other.beneath(name)) for name in names}
         if other.wearer is not None:
@@ -231,12 +252,13 @@ class Ceilings:
         lifetime_delta: Number | None = None,
         levels: int = 1,
         wearer: "Ceilings | None" = None,
+        new_wearers: int = NEW_WEARERS,
     ) -> "Ceilings":
         """The ceilings in plain numbers, rounded down."""
         epsilons = [None if e is None else ceiling_units(e) for e in (window, session, day, lifetime)]
         deltas = (window_delta, session_delta, day_delta, lifetime_delta)
         limits = (None if d is None else ceiling_units(d, DELTA_UNITS) for d in deltas)
-        return cls(window_chunks, *epsilons, *limits, levels=levels, wearer=wearer)
+        return cls(window_chunks, *epsilons, *limits, levels=levels, wearer=wearer, new_wearers=new_wearers)
 
 
 NO_CEILINGS = Ceilings()
@@ -256,17 +278,25 @@ def faded(epsilon: float, level: int) -> float:
 
 
 def charges_of(priced: Priced, levels: int) -> tuple[Charge, ...]:
-    """What is booked for one release on each level, as `charge_of`; delta, where there is one, is the same on all."""
+    """The charge of one release on each level, as `charge_of`; delta, where there is one, is the same on all."""
     return tuple(Charge.of(faded(float(priced.epsilon), level), priced.delta) for level in range(levels))
 
 
 def bounds(lifetime: int, levels: int) -> tuple[int, ...]:
-    """Up to what sum each level may be charged, in the units of `lifetime`."""
+    """Sum up to which each level may be charged, in the units of `lifetime`.
+
+    >>> bounds(1000, 4)
+    (500, 750, 875, 1000)
+    """
     return (*(lifetime - (lifetime >> (level + 1)) for level in range(levels - 1)), lifetime)
 
 
 def level_of(spent: int, charges: Sequence[Charge], limits: Sequence[int]) -> int:
-    """On which level a chunk is, after `spent`: the first that has room for it, else the last.
+    """Level of a chunk after `spent`: the first that has room for it, else the last.
+
+    >>> charges = [Charge(100), Charge(50)]
+    >>> [level_of(spent, charges, bounds(1000, 2)) for spent in (400, 401)]
+    [0, 1]
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 The ceiling of a day holds of each number that the host's clock calls a day, and a clock may be wrong. So **a day is
 opened once**, and its sum is kept as long as the clock may come back to it. Up to `MOST_AHEAD` days may be open ahead,
 after a gap. `BUDGET.md` proves that no day passes its ceiling, whatever the clock shows, and says what a wrong clock
-costs. `eyestream.rim.ledger.pace` bounds how quickly days are opened.
+costs. `eyestream.rim.ledger.ledger.Pace` bounds how quickly days are opened.
 """
 
 from collections.abc import Sequence
@@ -21,6 +21,11 @@ class Days:
     ----------
     last : up to this day there is no other one to open; 0: none was opened.
     ahead : days that were opened after it, ascending.
+
+    >>> days = Days(last=100)
+    >>> days.open(103)  # the host's clock was wrong
+    >>> days.of(101), days.opened(101), days.opened(103)
+    (101, False, True)
     """
 
     __slots__ = ("ahead", "last")

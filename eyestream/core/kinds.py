@@ -1,7 +1,7 @@
 """Kinds of claims, as values. Each says in its first words whether it is differential privacy.
 
-A live sidecar has one ledger of epsilon: it releases under `DifferentialPrivacy` alone (`only_differential`). What
-releases recordings and corpora offline takes every kind, and `claim.json` names it.
+A live sidecar has one ledger of epsilon: it releases under `DifferentialPrivacy` alone (`require_differential`). What
+releases recordings and corpora offline takes every `Claim`, and `claim.json` names it.
 
 A `Loss` is what a release costs: of which unit, between which neighbours, how much, and how it adds up.
 
@@ -10,6 +10,7 @@ by basic composition (Dwork and Roth, Foundations and Trends in TCS 9(3-4), 2014
 release depends on earlier ones.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -20,12 +21,10 @@ __all__ = [
     "Claim",
     "Composition",
     "DifferentialPrivacy",
-    "KAnonymity",
     "Loss",
     "NoClaim",
-    "PlausibleDeniability",
     "Relation",
-    "only_differential",
+    "require_differential",
 ]
 
 Relation = Literal["replace_one"]
@@ -103,8 +102,29 @@ class Loss:
         }
 
 
+class Claim(ABC):
+    """Promise of a mechanism about a release; a distribution beside this one may bring kinds of its own.
+
+    Attributes
+    ----------
+    kind : what this kind of promise is called.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def statement(self) -> str:
+        """The claim in one sentence."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, object]:
+        """For machines."""
+
+
 @dataclass(frozen=True, slots=True)
-class DifferentialPrivacy:
+class DifferentialPrivacy(Claim):
     """Pure (delta 0) or approximate differential privacy.
 
     Attributes
@@ -128,97 +148,7 @@ class DifferentialPrivacy:
 
 
 @dataclass(frozen=True, slots=True)
-class KAnonymity:
-    """Each released record is the same for at least k people of a corpus (Sweeney, IJUFKS 10(5), 2002).
-
-    Attributes
-    ----------
-    k : at least 2.
-    among : whose records they are, such as "the 20 people of the corpus".
-    knowledge : what an attacker may know, such as "the original recordings of all but one of them".
-
-    Raises
-    ------
-    ValueError
-        when k is below 2.
-    """
-
-    kind: ClassVar[str] = "k-anonymity"
-    k: int
-    among: str
-    knowledge: str
-
-    def __post_init__(self) -> None:
-        if self.k < 2:
-            raise ValueError(f"k-anonymity needs k of at least 2, not {self.k}")
-
-    @property
-    def statement(self) -> str:
-        """The claim in one sentence."""
-        return (
-            f"not differential privacy: k-anonymity with k = {self.k} among {self.among}, against an attacker who "
-            f"knows {self.knowledge}. Each released record belongs to at least {self.k} of them alike. What they "
-            "have in common is not hidden, and an attacker who knows more may tell them apart"
-        )
-
-    def facts(self) -> dict[str, object]:
-        """For machines."""
-        return {"kind": self.kind, "k": self.k, "among": self.among, "knowledge": self.knowledge}
-
-
-@dataclass(frozen=True, slots=True)
-class PlausibleDeniability:
-    """Each released record could have come from at least k people, with like probability.
-
-    A record y passes when at least k records d of the corpus, the true one among them, have
-    1 / gamma <= P(y | d) / P(y | d') <= gamma for any two of them (Bindschaedler, Shokri, Gunter: Plausible deniability
-    for privacy-preserving data synthesis, PVLDB 10(5), 2017).
-
-    Attributes
-    ----------
-    k : at least 2.
-    gamma : above 1.
-    among : whose records they are, in words.
-    record : what was tested of a release, in words.
-    as_it_is : what else a release holds of its people, untested, in words; empty where that is nothing.
-
-    Raises
-    ------
-    ValueError
-        when k is below 2, or gamma not above 1.
-    """
-
-    kind: ClassVar[str] = "plausible deniability"
-    k: int
-    gamma: float
-    among: str
-    record: str = "released record"
-    as_it_is: str = ""
-
-    def __post_init__(self) -> None:
-        if self.k < 2 or not self.gamma > 1:
-            raise ValueError(
-                f"plausible deniability needs k of at least 2 and gamma above 1, not {self.k} and {self.gamma}"
-            )
-
-    @property
-    def statement(self) -> str:
-        """The claim in one sentence, and what it does not cover in another."""
-        left = f". The claim does not cover what is released as it is: {self.as_it_is}" if self.as_it_is else ""
-        return (
-            f"not differential privacy: plausible deniability with k = {self.k} and gamma = {self.gamma:g} among "
-            f"{self.among}. At least {self.k} of them could have given each {self.record}, with probabilities that "
-            f"differ by a factor of at most {self.gamma:g}. That it was released may itself tell something{left}"
-        )
-
-    def facts(self) -> dict[str, object]:
-        """For machines."""
-        told = {"kind": self.kind, "k": self.k, "gamma": self.gamma, "among": self.among}
-        return told | {"record": self.record, "as_it_is": self.as_it_is}
-
-
-@dataclass(frozen=True, slots=True)
-class NoClaim:
+class NoClaim(Claim):
     """Nothing is promised.
 
     Attributes
@@ -239,10 +169,7 @@ class NoClaim:
         return {"kind": self.kind, "reason": self.reason}
 
 
-Claim = DifferentialPrivacy | KAnonymity | PlausibleDeniability | NoClaim
-
-
-def only_differential(claim: Claim, what: str, where: str) -> None:
+def require_differential(claim: Claim, what: str, where: str) -> None:
     """Refuse to release `what` under another claim `where` a ledger counts epsilon.
 
     Raises

@@ -35,6 +35,9 @@ def response_gain(threshold: int, bits: int) -> Fraction:
     ------
     ValueError
         when one of them is out of range.
+
+    >>> response_gain(0, 3), response_gain(2**128, 3)  # never replaced, always replaced
+    (Fraction(8, 1), Fraction(1, 1))
     """
     if not 0 <= threshold <= _DENOMINATOR:
         raise ValueError("threshold must lie between 0 and 2^128")

@@ -13,7 +13,7 @@ second one. A copy of the process that is made during a release waits for nobody
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import ClassVar, Protocol, cast
 
@@ -24,12 +24,13 @@ from eyestream.core.building import building
 from eyestream.core.charge import faded
 from eyestream.core.frame import Frame, Page, Workspaces
 from eyestream.core.kinds import Claim, DifferentialPrivacy, Loss, NoClaim
-from eyestream.core.noise import Noise, SecureNoise
+from eyestream.core.noise import Noise, SecureNoise, is_certified
 from eyestream.core.protection import Fact, Protection
 from eyestream.core.release_type import InputDomain, OutputSchema, Rows
 from eyestream.core.session import Session, unpacked
+from eyestream.errors import ConfigError
 
-__all__ = ["Core", "Mechanism", "Session", "Step"]
+__all__ = ["Core", "Mechanism", "Session", "Step", "require_real_noise"]
 
 Array = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ class Step(Protocol):
 
 
 class Core(Protocol):
-    """What is particular to a mechanism. Public figures alone, never changed.
+    """The part that is particular to a mechanism. Public figures alone, never changed.
 
     Where the domain does not keep features and rows, it has `schema`, an `OutputSchema`, too: releases are of its
     shape, and `noise_sd` is of its features.
@@ -63,7 +64,7 @@ class Core(Protocol):
 
     @property
     def delta(self) -> Fraction:
-        """Of one chunk."""
+        """Delta of one chunk."""
         ...
 
     @property
@@ -82,7 +83,7 @@ class Core(Protocol):
         ...
 
     def step(self) -> Step:
-        """What releases, with arrays of its own."""
+        """A step that releases, with arrays of its own."""
         ...
 
 
@@ -136,7 +137,12 @@ class Mechanism:
         self.noise_sd = frame.whole(core.noise_sd) if self.domain.keeps else core.noise_sd
         self.sessions = frame.calibration.sessions
         self._faded: dict[int, Mechanism] = {}
-        self._workspaces = Workspaces(lambda: (self._page(), core.step()))
+        self._workspaces = Workspaces(lambda: (self.page(), core.step()))
+
+    @property
+    def follows(self) -> Array | None:
+        """(A,) correlation to expect of a released feature with the truth; None: the mechanism expects none."""
+        return None
 
     def __setattr__(self, name: str, value: object) -> None:
         if "_workspaces" in self.__dict__:
@@ -149,14 +155,14 @@ class Mechanism:
 
     @property
     def schema(self) -> OutputSchema:
-        """What is released of a chunk: what the core says, or features and rows as they came in."""
+        """Schema of a released chunk: the core's own, or features and rows as they came in."""
         of = self.calibration
         own: OutputSchema | None = getattr(self.core, "schema", None)
         return own or OutputSchema(of.names, of.units, (len(of.names), of.n), 1 / of.rate_hz)
 
     @property
     def claim(self) -> Claim:
-        """What the mechanism promises of one released chunk. One that keeps no differential privacy says another."""
+        """The claim about one released chunk. A mechanism without differential privacy states another one."""
         takes_off = self.calibration.takes_off
         which = "one chunk" if takes_off is None else takes_off.given
         return DifferentialPrivacy(
@@ -168,7 +174,7 @@ class Mechanism:
     @property
     def promised(self) -> Claim:
         """`claim`, and none for noise of a test."""
-        return self.claim if self.noise.certified else NoClaim("the noise comes from a test source")
+        return self.claim if is_certified(self.noise) else NoClaim("the noise comes from a test source")
 
     @property
     def guarantee(self) -> str:
@@ -181,7 +187,7 @@ class Mechanism:
         return 0 if self.calibration.takes_off is None else self.calibration.takes_off.chunks
 
     def facts(self, seconds: float) -> tuple[Fact, ...]:
-        """What a guarantee says of this mechanism alone; its chunks are of so many seconds."""
+        """Facts for a guarantee, of this mechanism alone; its chunks are of so many seconds."""
         takes_off = self.calibration.takes_off
         return () if takes_off is None else (takes_off.fact(self.n, seconds),)
 
@@ -225,7 +231,7 @@ class Mechanism:
         return self.release_turn(chunk, 0, self.core.start)[0]
 
     def session(self, snapshot: bytes | None = None) -> "Session":
-        """What releases the chunks of one session in order.
+        """A session, which releases its chunks in order.
 
         Parameters
         ----------
@@ -275,31 +281,11 @@ class Mechanism:
         """A session of another level of this mechanism goes on with this one: see `Session.continued`."""
         return session.continued(self, self.core.start)
 
-    def hindsight(self, states: Sequence[Array | None]) -> list[Array] | None:
-        """The chunks (F, n) of a whole session, each estimated from all releases of the session, later ones too.
-
-        For recordings: live, nobody has the later ones. Post-processing of released values, so it costs nothing.
-
-        Parameters
-        ----------
-        states
-            `Session.state` after each release, in order.
-
-        Returns
-        -------
-        None where the mechanism has nothing better than what it released.
-        """
-        look_back = getattr(self.core, "hindsight", None)
-        if look_back is None:
-            return None
-        pages = [self._page() for _ in states]
-        look_back(states, [page.released for page in pages])
-        return [page.complete() for page in pages]
-
-    def _page(self) -> Page:
+    def page(self) -> Page:
+        """The arrays in which one chunk is taken in and put together."""
         return Page(self.frame, None if self.domain.keeps else self.schema.shape)
 
-    def shaped(self, chunk: Array) -> Array:
+    def checked_chunk(self, chunk: Array) -> Array:
         """The chunk itself; raises ValueError when it is not (F, n)."""
         if chunk.shape != (self.features, self.n):
             raise ValueError(f"a chunk must have the shape {(self.features, self.n)}, not {chunk.shape}")
@@ -307,7 +293,7 @@ class Mechanism:
 
     def release_turn(self, chunk: Array, turn: int, state: Array | None) -> tuple[Array, Array | None]:
         """A released chunk, of the shape of `schema`, and the state after it."""
-        self.shaped(chunk)
+        self.checked_chunk(chunk)
         workspace = self._workspaces.take()
         page, step = workspace
         try:
@@ -316,3 +302,13 @@ class Mechanism:
                 return page.complete(), state
         finally:
             self._workspaces.give(workspace)
+
+
+def require_real_noise(mechanisms: Iterable[Mechanism]) -> None:
+    """Raise ConfigError unless all of them draw what the operating system gives: before anything can leave."""
+    for mechanism in mechanisms:
+        if not is_certified(mechanism.noise):
+            raise ConfigError(
+                f"mechanism {mechanism.name}: its noise comes from a test source or a seed, which is for tests and "
+                "studies alone; nothing is released with it"
+            )

@@ -45,7 +45,7 @@ class MeterState(NamedTuple):
 
 
 class Meter:
-    """What a sequence of slots has spent: in its last w slots, on the last day, in all.
+    """Sums of a sequence of slots: over its last w slots, on the last day, in all.
 
     Attributes
     ----------
@@ -111,6 +111,12 @@ class Meter:
 
     def take(self, day: int, epsilon: int, delta: int, last_day: int | None = None) -> None:
         """Take one slot; `epsilon` is 0 when its chunk is withheld.
+
+        >>> meter = Meter(window=2)
+        >>> for epsilon in (5, 0, 7):
+        ...     meter.take(20_000, epsilon, 0)
+        >>> meter.window_epsilon, meter.epsilon
+        (7, 12)
 
         `last_day`: days before it do not come again (`Days.last`); None: no day before `day` does.
         """
@@ -220,7 +226,7 @@ class Meter:
         self.day, (self.day_epsilon, self.day_delta) = day, spent
 
     def _newest_epsilon(self) -> int:
-        """Of the newest w - 1 slots: those that share a window with the next one."""
+        """Epsilon of the newest w - 1 slots: those that share a window with the next one."""
         full = self._slots and len(self._slots) == self.window
         return self.window_epsilon - (self._slots[0][0] if full else 0)
 
@@ -231,7 +237,7 @@ class Meter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StreamOdometer:
-    """What one stream of a device has spent, in fixed point.
+    """Sums that one stream of a device has spent, in fixed point.
 
     `epsilon` and `delta` since the ledger began; of them `session_...` in the last session, `day_...` on the device's
     `day`. `mark`: rows up to here are gone for ever; None before the first. `chunk` and `window`: n, and the device's
@@ -258,7 +264,7 @@ class StreamOdometer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WearerOdometer:
-    """What one wearer of a device has spent, in fixed point; of it `day_...` on the device's `day`."""
+    """Sums that one wearer of a device has spent, in fixed point; of them `day_...` on the device's `day`."""
 
     epsilon: int
     delta: int
@@ -268,7 +274,7 @@ class WearerOdometer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Odometer:
-    """What one device has spent over all its streams, in fixed point.
+    """Sums that one device has spent over all its streams, in fixed point.
 
     `epsilon` and `delta` since the ledger began; of them `session_...` in the current sessions of all streams,
     `window_...` in the last `window` slots, `day_...` on `day` (days since 1970). `unreadable` counts damaged records,

@@ -28,7 +28,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 _HELD = 2.0**-40
-"""Of the largest entry of the diagonal: least pivot. Below it there is nothing but rounding."""
+"""Least pivot, as a share of the diagonal's largest entry. Below it there is nothing but rounding."""
 
 _ALIKE = 2.0**-10
 """Largest cosine that a sweep of rotations may have met for it to be the last one. What it leaves is about the square
@@ -66,7 +66,7 @@ def transposed(matrix: Array) -> Array:
 
 
 def eliminated(matrix: Array, beside: Array) -> tuple[Array, Array]:
-    """What Gauss' elimination makes of a positive `matrix` (d, d) and of `beside` (d, k).
+    """Gauss' elimination of a positive `matrix` (d, d), and of `beside` (d, k) with it.
 
     Returns
     -------
@@ -92,7 +92,11 @@ def solved(matrix: Array, right: Array) -> Array:
 
 
 def is_positive(matrix: Array) -> bool:
-    """Whether a symmetric matrix (d, d) has no eigenvalue at or below 0, as far as rounding lets elimination see."""
+    """Whether a symmetric matrix (d, d) has no eigenvalue at or below 0, as far as rounding lets elimination see.
+
+    >>> is_positive(np.eye(2)), is_positive(np.ones((2, 2)))
+    (True, False)
+    """
     rows = matrix.copy()
     for i, row in enumerate(rows):
         if not row[i] > 0:
@@ -179,7 +183,7 @@ def _swept(both: Array, width: int) -> tuple[Array, float]:
 
 
 def _next_round(half: int) -> NDArray[np.intp]:
-    """Who sits where in the next round of a tournament: the first stays, the others move on around the table."""
+    """Seats in the next round of a tournament: the first stays, the others move on around the table."""
     table = [*range(half), *reversed(range(half, 2 * half))]
     turn = np.empty(2 * half, dtype=np.intp)
     turn[table] = [table[0], table[-1], *table[1:-1]]

@@ -1,10 +1,10 @@
-"""What a mechanism's guarantee rests on, in its own words: each mechanism has a text of its own."""
+"""Grounds of a mechanism's guarantee, in its own words: each mechanism has a text of its own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["AES_ATTACKER", "Fact", "Protection", "additive_protection"]
+__all__ = ["Fact", "Protection", "additive_protection"]
 
 
 class Fact(NamedTuple):
@@ -48,12 +48,9 @@ class Protection:
     exact: str
     sampler: str
     floating_point: Literal["integers", "none"]
-    entropy: str
-    attacker: str
+    entropy: str = "the operating system's generator, asked directly for each release"
+    attacker: str = "who cannot break the system's generator, with all other computing power"
     use: str | None = None
-
-
-AES_ATTACKER = "who cannot break AES-256 or the system's generator, with all other computing power"
 
 
 def additive_protection(law: str) -> Protection:
@@ -67,7 +64,4 @@ def additive_protection(law: str) -> Protection:
         "which have the guarantee, into values",
         sampler="the drawn law deviates from the ideal one by a bounded factor, charged inside epsilon",
         floating_point="integers",
-        entropy="AES-256 in counter mode, its key from the operating system, at a counter that the operating system "
-        "draws for each release (short draws come from the operating system directly)",
-        attacker=AES_ATTACKER,
     )

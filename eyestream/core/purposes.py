@@ -1,4 +1,4 @@
-"""What an application is for, and which calibration and epsilon that comes to, of what was measured.
+"""Purposes of applications, and the calibration and epsilon that each comes to, of what was measured.
 
 The choice is a function of saved figures: rows with `calibration`, `n`, `epsilon` of a chunk, `minute` (epsilon a
 minute), utility, and what the strongest attacker found. `eyestream advise` tells it with all its figures; a
@@ -41,7 +41,7 @@ _UTILITY = ("distinct", "distinct_own", "middle", "middle_own", "distinct_offlin
 
 @dataclass(frozen=True)
 class Wish:
-    """What an application needs, and what must not be found out.
+    """The needs of an application, and what must not be found out.
 
     Attributes
     ----------
@@ -58,11 +58,11 @@ class Wish:
     hours_a_session: float | None = None
 
 
-SESSION_EPSILON, DAY_EPSILON = 1152.0, 2304.0
-"""Ceilings of a configuration that says nothing else: 2 h 08 min and 4 h 16 min of releases at `_USUAL_MINUTE`."""
+_USUAL_MINUTE, _SESSION_MINUTES, _DAY_MINUTES = 9.0, 128.0, 256.0
+"""Epsilon a minute at which fewest people were found, 4.8 for a chunk of 64 rows; and minutes of releases at it."""
 
-_USUAL_MINUTE = 9.0
-"""Epsilon a minute at which fewest people were found."""
+SESSION_EPSILON, DAY_EPSILON = _USUAL_MINUTE * _SESSION_MINUTES, _USUAL_MINUTE * _DAY_MINUTES
+"""Ceilings of a configuration that says nothing else: 1152 and 2304."""
 
 PURPOSES = {
     "adapt": Wish(18.0, 20.0),
@@ -71,13 +71,11 @@ PURPOSES = {
         _USUAL_MINUTE,
         40.0,
         hide_identity=True,
-        hours_a_day=DAY_EPSILON / _USUAL_MINUTE / 60,
-        hours_a_session=SESSION_EPSILON / _USUAL_MINUTE / 60,
+        hours_a_day=_DAY_MINUTES / 60,
+        hours_a_session=_SESSION_MINUTES / 60,
     ),
 }
-"""What applications are for: to adapt to what the wearer does now; to follow behaviour over minutes, of people who are
-known anyway; the same of people whom the application must not recognise, at the price at which fewest were found, and
-under the ceilings of the default configuration, which is for the same."""
+"""Wishes by purpose, as `words` says them. The default configuration is for the last one, and has its ceilings."""
 
 _WORDS = {
     "adapt": "to adapt to what the wearer does now",
@@ -89,7 +87,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Choice:
-    """What a wish comes to.
+    """The answer to a wish.
 
     Attributes
     ----------
@@ -110,12 +108,12 @@ class Choice:
 
 
 def words(purpose: str) -> str:
-    """What a purpose is, for a sentence."""
+    """A purpose, for a sentence."""
     return _WORDS[purpose]
 
 
 def choose(wish: Wish, rows: Sequence[Row]) -> Choice:
-    """What to take of what was measured.
+    """Choose among what was measured.
 
     Of the calibrations whose chunks are no longer than the delay, the one of which most is expected: against the common
     mean, or, where identity is hidden, within people. Then those are left out in which the strongest attacker reached
@@ -165,7 +163,11 @@ def measured(rows: Sequence[Row], calibration: str, epsilon_per_minute: float) -
 
 
 def chunk_price(minute: float, n: int, rate_hz: float) -> float:
-    """Epsilon of a chunk of `n` rows at so much a minute: as people write it, and not above what was asked."""
+    """Epsilon of a chunk of `n` rows at so much a minute: as people write it, and not above what was asked.
+
+    >>> chunk_price(9.0, 64, 2.0)
+    4.8
+    """
     return math.floor(round(minute * n / (60 * rate_hz) * 1e6, 3)) / 1e6
 
 

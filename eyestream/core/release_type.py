@@ -1,4 +1,4 @@
-"""What a mechanism takes, and what it gives: declared by its class, checked before anything is booked.
+"""Input and output of a mechanism: declared by its class, checked before anything is booked.
 
 A *chunk* is what one release is made of, (F, n): n rows of F features, or one slot of one category, (1, 1). A domain
 that `keeps` its features and rows is released as such; another one as its mechanism's schema says. A mechanism may
@@ -13,7 +13,7 @@ import numpy as np
 from eyestream.core.calibration import Calibration
 from eyestream.errors import CalibrationError
 
-__all__ = ["Category", "Corpora", "GazeSlot", "InputDomain", "OutputSchema", "Rows", "Summaries"]
+__all__ = ["Category", "GazeSlot", "InputDomain", "OutputSchema", "Rows", "Summaries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class InputDomain:
 
     @property
     def length(self) -> str:
-        """What n must be."""
+        """Condition on n, in words."""
         return "1"
 
     def unit(self, n: int, features: int, seconds: float) -> str:
-        """What may differ between neighbours, in words."""
+        """The unit in which neighbours may differ, in words."""
         rows = f"{n} consecutive rows" if n > 1 else "one row"
         together = f", all {features} features together" if features > 1 else ""
         return f"{rows} ({seconds:g} s) of one device{together}"
@@ -68,7 +68,7 @@ class Rows(InputDomain):
 
     @property
     def length(self) -> str:
-        """What n must be."""
+        """Condition on n, in words."""
         return "a power of two" if self.powers_of_two else "1 or more"
 
     def takes(self, n: int) -> bool:
@@ -107,7 +107,7 @@ class GazeSlot(InputDomain):
     keeps: ClassVar[bool] = False
 
     def unit(self, n: int, features: int, seconds: float) -> str:
-        """What may differ between neighbours, in words."""
+        """The unit in which neighbours may differ, in words."""
         return f"the gaze of {seconds:g} s of one device, any samples, any number of them, or none"
 
     def window_s(self, calibration: Calibration) -> float:
@@ -116,23 +116,8 @@ class GazeSlot(InputDomain):
 
 
 @dataclass(frozen=True, slots=True)
-class Corpora(InputDomain):
-    """A corpus of recordings, whole; offline alone. It has no chunks, and no calibration of them."""
-
-    live: ClassVar[bool] = False
-
-    def takes(self, n: int) -> bool:
-        """Never: a corpus has no chunks."""
-        return False
-
-    def check(self, calibration: Calibration) -> None:
-        """Refuse every calibration of chunks, by a CalibrationError."""
-        raise CalibrationError("a corpus is released whole: no calibration of chunks is for it")
-
-
-@dataclass(frozen=True, slots=True)
 class OutputSchema:
-    """What a release is.
+    """Names, units and shape of a release.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What is left of a budget: a function of what was spent, of the ceilings and of the day alone."""
+"""The rest of a budget: a function of what was spent, of the ceilings and of the day alone."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,11 @@ class Left(NamedTuple):
 
 
 class LevelLeft(NamedTuple):
-    """What a level of a lifetime that fades still lets through of one stream, if no other stream spends."""
+    """Chunks of one stream that a level of a lifetime that fades still lets through, if no other stream spends."""
 
     level: int
     charge: Charge
-    """Of a chunk."""
+    """Charge of a chunk."""
     chunks: int
 
 
@@ -64,7 +64,7 @@ def left_of(
     *,
     stream: str = "",
 ) -> list[Left]:
-    """What each ceiling leaves a stream, the one that is spent first in front; of several, the one that lasts longest.
+    """Chunks that each ceiling leaves a stream, the one that is spent first in front; of several, the longest-lasting.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _spent(known: Odometer | StreamOdometer | None, this_day: bool) -> dict[str,
 
 
 def without(odometer: Odometer, held: Mapping[str, tuple[int, int]]) -> Odometer:
-    """What a device had spent without some of its charges.
+    """The odometer of a device without some of its charges.
 
     Parameters
     ----------

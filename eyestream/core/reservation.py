@@ -1,4 +1,4 @@
-"""What is asked of a ledger and what it answers: values, and the port that a ledger of any kind has. Pure."""
+"""Requests to a ledger and its answers: values, and the port that a ledger of any kind has. Pure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ class Request:
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """What it costs on each level."""
+        """Charges of the request on each level."""
         return (self.charge, *self.later)
 
 
@@ -110,7 +110,7 @@ class Granted:
 
     @property
     def spent(self) -> Charge | None:
-        """What was charged; None: nothing, and nothing is released."""
+        """The charge; None: nothing was charged, and nothing is released."""
         return None if self.request.unreleased else self.request.charges[self.level]
 
 
@@ -123,7 +123,7 @@ class Withheld:
 
 
 class LedgerPort(Protocol):
-    """What a release needs of a ledger."""
+    """A ledger, as a release needs it."""
 
     def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         """Reserve what the budget allows, durably before it returns; each answer stands at its request's place.

@@ -1,4 +1,4 @@
-"""What larger units than a chunk cost in a deployment: a gaze event, a window, a session, a day, a lifetime.
+"""Costs of units larger than a chunk in a deployment: a gaze event, a window, a session, a day, a lifetime.
 
 A device may have several streams. They are released from the same eyes, so their losses add up, and all ceilings are
 on the sum. Where a device has one stream, the window's ceiling also bounds what consecutive chunks of it cost. Where it
@@ -65,13 +65,13 @@ class SiblingStream:
 
     @property
     def name(self) -> str:
-        """Of the stream."""
+        """Name of the stream."""
         return self.stream.name
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What stands around a mechanism.
+    """Surroundings of a mechanism: its stream, the ceilings, and the streams beside it.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one unit costs at most.
+    """Most that one unit costs.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Scope:
 
 
 def scopes_of(loss: Loss, n: int, deployment: Deployment, takes_off: "OffsetSpec | None" = None) -> tuple[Scope, ...]:
-    """Of chunks of `n` rows that cost `loss` each; `takes_off` as in `SiblingStream`."""
+    """Scopes of chunks of `n` rows that cost `loss` each; `takes_off` as in `SiblingStream`."""
     events = (("gaze event", 0.0, "one blink or saccade"), ("second of gaze", 1.0, "one second"))
     streams = (SiblingStream(deployment.stream, n, loss, takes_off), *deployment.beside)
     together = [_all_streams(streams, *event) for event in events] if deployment.beside else []
@@ -202,7 +202,7 @@ def duration(seconds: float) -> str:
 
 
 def _carried(scope: Scope, session: Pair, streams: tuple[SiblingStream, ...]) -> tuple[Scope, ...]:
-    """What bounds a unit, and what it costs by itself, where what is taken off carries it on; the furthest counts."""
+    """Bounds of a unit, and its own cost, where an offset of the session carries it on; the furthest counts."""
     found = [stream.takes_off for stream in streams if stream.takes_off is not None]
     return max(found, key=lambda one: one.sessions).carried(scope, session) if found else (scope,)
 
@@ -239,7 +239,7 @@ def _rates(streams: tuple[SiblingStream, ...]) -> str:
 
 
 def _touched(own: SiblingStream, deployment: Deployment, unit: str, seconds: float, what: str) -> Scope:
-    """What `seconds` of gaze cost in the chunks of one stream."""
+    """Cost of `seconds` of gaze in the chunks of one stream."""
     stream, loss, window = own.stream, own.loss, deployment.ceilings.window_chunks
     chunks = stream.chunks_touched(own.n, seconds)
     alone = not deployment.beside and deployment.ceilings.levels == 1  # a later level has room for more
@@ -251,7 +251,7 @@ def _touched(own: SiblingStream, deployment: Deployment, unit: str, seconds: flo
 
 
 def _all_streams(streams: tuple[SiblingStream, ...], unit: str, seconds: float, what: str) -> Scope:
-    """What `seconds` of gaze cost in the chunks of all streams of the device."""
+    """Cost of `seconds` of gaze in the chunks of all streams of the device."""
     unit = f"{unit}, all streams"
     counts = [max(s.stream.chunks_touched(s.n, seconds), 1) for s in streams]
     listed = " and ".join(f"{count} chunks of {s.name}" for count, s in zip(counts, streams, strict=True))
@@ -290,7 +290,7 @@ def limited(unit: str, ceilings: Pair, why: str, seconds: float | None = None) -
 
 
 def _plain(ceilings: Pair) -> tuple[float | None, float | None]:
-    """As they were written."""
+    """Ceilings as they were written."""
     epsilon, delta = ceilings
     return None if epsilon is None else epsilon / EPSILON_UNITS, None if delta is None else delta / DELTA_UNITS
 

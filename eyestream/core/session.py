@@ -33,7 +33,11 @@ _MAGIC, _CHECK_BYTES, _MOST_TURNS = b"eyes", 8, 2**64 - 1
 
 
 def packed(identity: bytes, turn: int, state: Array | None, taken_off: "SessionOffset | None" = None) -> bytes:
-    """Bytes of a session of the mechanism `identity` (16 bytes) after `turn` chunks."""
+    """Bytes of a session of the mechanism `identity` (16 bytes) after `turn` chunks.
+
+    >>> unpacked(packed(bytes(16), 3, np.array([1.5])), bytes(16), np.zeros(1))
+    (3, array([1.5]), None)
+    """
     numbers = np.empty(0) if state is None else state.reshape(-1)
     if taken_off is not None:
         numbers = np.concatenate([numbers, taken_off.numbers()])
@@ -85,11 +89,11 @@ def _check(body: bytes) -> bytes:
 
 
 class Releasing(Protocol):
-    """What a session needs of its mechanism."""
+    """A mechanism, as a session needs it."""
 
     @property
     def name(self) -> str:
-        """What calibrations call it."""
+        """Name of the mechanism in calibrations."""
         ...
 
     @property
@@ -97,7 +101,7 @@ class Releasing(Protocol):
         """16 bytes that tell mechanisms apart."""
         ...
 
-    def shaped(self, chunk: Array) -> Array:
+    def checked_chunk(self, chunk: Array) -> Array:
         """The chunk itself; raises ValueError when it is not (F, n)."""
         ...
 
@@ -107,7 +111,7 @@ class Releasing(Protocol):
 
 
 class SessionOffset(Protocol):
-    """What of raw rows is taken off a session: the baseline of its first chunks, or the history of earlier sessions."""
+    """Raw data that is subtracted from a session: the baseline of its first chunks, or the history of earlier ones."""
 
     @property
     def complete(self) -> bool:
@@ -119,7 +123,7 @@ class SessionOffset(Protocol):
         ...
 
     def off(self, chunk: Array, /) -> Array:
-        """What of a chunk is released."""
+        """The chunk with the offset subtracted: this is released."""
         ...
 
     def erase(self) -> None:
@@ -127,12 +131,12 @@ class SessionOffset(Protocol):
         ...
 
     def numbers(self) -> Array:
-        """What `OffsetSpec.restored` needs, finite; raises RuntimeError where it is not kept. Raw data."""
+        """Numbers for `OffsetSpec.restored`, finite; raises RuntimeError where they are not kept. Raw data."""
         ...
 
 
 class OffsetSpec(Protocol):
-    """What is public of what is taken off the rows of sessions, before a mechanism sees them; a frozen dataclass.
+    """The public part of a `SessionOffset`, which is subtracted before a mechanism sees rows; a frozen dataclass.
 
     A calibration has one at most (`Calibration.takes_off`). Its entry says how a file has it (`Entry.takes_off`).
     """
@@ -144,12 +148,12 @@ class OffsetSpec(Protocol):
 
     @property
     def sessions(self) -> int:
-        """Of a pseudonym, of the first of which nothing is released; 0: sessions have no part in one another."""
+        """Sessions of a pseudonym; nothing is released of the first. 0: sessions have no part in one another."""
         ...
 
     @property
     def given(self) -> str:
-        """Of which chunk a loss is stated, in words: ``one chunk, given ...,``."""
+        """The chunk that a loss is stated of, in words: ``one chunk, given ...,``."""
         ...
 
     def check(self, features: int, n: int) -> None:
@@ -157,27 +161,27 @@ class OffsetSpec(Protocol):
         ...
 
     def header(self) -> dict[str, object]:
-        """Its key in the header of a calibration, and all but its arrays."""
+        """The key in the header of a calibration, and all but the arrays."""
         ...
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Its arrays with their names in a calibration, in a fixed order."""
+        """The arrays with their names in a calibration, in a fixed order."""
         ...
 
     def session(self, before: Any = None) -> SessionOffset:
-        """What is taken off one session, after `before` of the same pseudonym; None: the first one."""
+        """The offset of one session, after `before` of the same pseudonym; None: the first one."""
         ...
 
     def restored(self, numbers: Array) -> SessionOffset:
-        """What has such `SessionOffset.numbers`; raises ValueError where nothing has."""
+        """The offset with such `SessionOffset.numbers`; raises ValueError where there is none."""
         ...
 
     def fact(self, n: int, seconds: float) -> "Fact":
-        """What a guarantee says of it, with chunks of `n` rows in so many seconds."""
+        """A guarantee's fact on it, with chunks of `n` rows in so many seconds."""
         ...
 
     def carried(self, scope: "Scope", session: "Pair") -> "tuple[Scope, ...]":
-        """What bounds a unit that it carries on, given the ceilings of a session; and what the unit costs by itself."""
+        """Bounds of a unit that it carries on, given the ceilings of a session; and the unit's own cost."""
         ...
 
     def scopes(self, session: "Pair") -> "tuple[Scope, ...]":
@@ -222,7 +226,7 @@ class Session:
         with self._alone():
             if self._taken_off is None or self._taken_off.complete:
                 raise RuntimeError("this session awaits no baseline")
-            self._taken_off.take(self._mechanism.shaped(chunk))
+            self._taken_off.take(self._mechanism.checked_chunk(chunk))
 
     def release(self, chunk: Array) -> Array:
         """One private release of the session's next chunk (F, n); see `Mechanism.release`.
@@ -238,13 +242,15 @@ class Session:
             if self.awaits_baseline:
                 raise RuntimeError("this session awaits its baseline: the chunk is for anchor")
             if self._taken_off is not None:
-                chunk = self._taken_off.off(self._mechanism.shaped(chunk))
+                chunk = self._taken_off.off(self._mechanism.checked_chunk(chunk))
+            # A release that raises leaves state and turn as they were; its noise is gone, and the next draw is fresh.
             released, self._state = self._mechanism.release_turn(chunk, self._turn, self._state)
             self._turn += 1
             return released
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
+        # Refused, not waited for: with two threads chance would decide the order of the chunks.
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("a session releases for one thread at a time")
         try:
@@ -277,12 +283,12 @@ class Session:
 
     @property
     def taken_off(self) -> SessionOffset | None:
-        """What is taken off its rows. Raw data."""
+        """The offset that is subtracted from its rows. Raw data."""
         return self._taken_off
 
     @property
     def state(self) -> Array | None:
-        """What the session knows from released values alone; a copy."""
+        """State that follows from released values alone; a copy."""
         return None if self._state is None else self._state.copy()
 
     def __repr__(self) -> str:

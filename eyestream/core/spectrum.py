@@ -16,13 +16,15 @@ ONE 2021) print the inverse as the sum of two neighbouring differences, which do
 sum does.
 """
 
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "BASIS_UP_TO",
     "RealFourier",
     "Way",
     "coordinate_count",
@@ -30,6 +32,7 @@ __all__ = [
     "difference",
     "integrate",
     "most_coefficients",
+    "used",
 ]
 
 
@@ -50,10 +53,19 @@ def integrate(differences: NDArray[np.float64]) -> NDArray[np.float64]:
 Array = NDArray[np.float64]
 
 Way = Literal["auto", "fftw", "basis"]
-"""How coefficients are computed: by planned FFTs, by the product with a basis, or by whichever is faster."""
+"""How coefficients are computed: by FFTs, by the product with a basis, or by whichever is faster."""
 
-BASIS_UP_TO = 12
-"""Largest k for which the product with a basis is faster than planned FFTs, by measurement for n = 32 to 256."""
+
+def used(n: int, k: int, way: Way = "auto") -> Literal["basis", "pyFFTW", "numpy"]:
+    """How `k` coefficients of `n` rows are computed on this machine.
+
+    By a basis while it is the fastest, as measured with 30 to 60 signals of 16 to 1,024 rows (`benchmarks/CHOICES.md`).
+    """
+    fftw = find_spec("pyfftw") is not None  # without importing it
+    basis_up_to = 12 + 20_000 // n**2 if fftw else 20 + 40_000 // n**2
+    if way == "basis" or (way == "auto" and k <= basis_up_to):
+        return "basis"
+    return "pyFFTW" if fftw else "numpy"
 
 
 def most_coefficients(n: int) -> int:
@@ -63,6 +75,9 @@ def most_coefficients(n: int) -> int:
 
 def coordinate_count(n: int, k: int) -> int:
     """Number of independent reals in the first `k` one-sided coefficients of a real signal of length `n`.
+
+    >>> [coordinate_count(8, k) for k in range(1, 6)]
+    [1, 3, 5, 7, 8]
 
     Raises
     ------
@@ -100,7 +115,7 @@ class RealFourier:
     Notes
     -----
     For few coefficients the product with a precomputed basis beats planned FFTs, and FFTW (24 MiB of memory) is not
-    even loaded: `benchmarks/crossover.svg` draws where they cross.
+    even loaded: `benchmarks/crossover.svg` draws where they cross. Where FFTW is not installed, numpy transforms.
 
     Owns its plans and buffers: one owner each, not to be shared between threads, made again after a fork. What the
     methods return is one of those buffers and is overwritten by the next call.
@@ -110,9 +125,9 @@ class RealFourier:
         self.n = n
         self.k = k
         self.count = coordinate_count(n, k)
-        self._way: _Basis | _Planned
-        by_basis = k <= BASIS_UP_TO if way == "auto" else way == "basis"
-        self._way = _Basis(signals, n, k) if by_basis else _Planned(signals, n, k)
+        by = used(n, k, way)
+        self._way: _Basis | _Transformed
+        self._way = _Basis(signals, n, k) if by == "basis" else _Transformed(signals, n, k, by)
 
     def coordinates(self, signals: Array) -> Array:
         """First coordinates of (signals, n) real signals, (signals, count), unnormalised."""
@@ -143,27 +158,20 @@ class _Basis:
         return np.dot(coordinates, self._synthesis, out=self._signals)
 
 
-class _Planned:
-    """By planned FFTs."""
+class _Transformed:
+    """By Fourier transforms: planned FFTs, or numpy's where pyFFTW is not installed."""
 
-    def __init__(self, signals: int, n: int, k: int) -> None:
-        import pyfftw  # noqa: PLC0415  not needed for a small k, and costs as much memory as numpy
-
+    def __init__(self, signals: int, n: int, k: int, by: Literal["pyFFTW", "numpy"]) -> None:
         self._n = n
         self._count = coordinate_count(n, k)
-        self._signals: Array = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
-        self._spectrum: NDArray[np.complex128] = pyfftw.zeros_aligned((signals, n // 2 + 1), dtype=np.complex128)
-        self._result: Array = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
-        self._forward = pyfftw.FFTW(self._signals, self._spectrum, axes=(1,))
-        self._inverse = pyfftw.FFTW(
-            self._spectrum, self._result, axes=(1,), direction="FFTW_BACKWARD", flags=("FFTW_MEASURE",)
-        )
+        made = _planned if by == "pyFFTW" else _unplanned
+        self._signals, self._spectrum, self._result, self._forward, self._inverse = made(signals, n)
         self._reals = self._spectrum.view(np.float64)  # Re F_0, Im F_0, Re F_1, Im F_1, ...
         self._coordinates = np.zeros((signals, self._count))
 
     def coordinates(self, signals: Array) -> Array:
         self._signals[:] = signals
-        self._forward.execute()
+        self._forward()
         self._coordinates[:, 0] = self._reals[:, 0]
         self._coordinates[:, 1:] = self._reals[:, 2 : self._count + 1]
         return self._coordinates
@@ -172,6 +180,28 @@ class _Planned:
         self._reals[:] = 0.0
         self._reals[:, 0] = coordinates[:, 0]
         self._reals[:, 2 : self._count + 1] = coordinates[:, 1:]
-        self._inverse.execute()
-        self._result /= self._n  # FFTW's inverse is unnormalised
+        self._inverse()
+        self._result /= self._n  # both inverses are unnormalised
         return self._result
+
+
+_Buffers = tuple[Array, NDArray[np.complex128], Array, Callable[[], object], Callable[[], object]]
+"""Signals, spectrum and signals again, and what transforms each of them into the next one."""
+
+
+def _planned(signals: int, n: int) -> _Buffers:
+    import pyfftw  # noqa: PLC0415  not needed for a small k, and costs as much memory as numpy
+
+    rows: Array = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
+    spectrum: NDArray[np.complex128] = pyfftw.zeros_aligned((signals, n // 2 + 1), dtype=np.complex128)
+    back: Array = pyfftw.zeros_aligned((signals, n), dtype=np.float64)
+    forward = pyfftw.FFTW(rows, spectrum, axes=(1,))
+    inverse = pyfftw.FFTW(spectrum, back, axes=(1,), direction="FFTW_BACKWARD", flags=("FFTW_MEASURE",))
+    return rows, spectrum, back, forward.execute, inverse.execute
+
+
+def _unplanned(signals: int, n: int) -> _Buffers:
+    rows, back = np.zeros((signals, n)), np.zeros((signals, n))
+    spectrum = np.zeros((signals, n // 2 + 1), dtype=np.complex128)
+    forward = partial(np.fft.rfft, rows, axis=1, out=spectrum)
+    return rows, spectrum, back, forward, partial(np.fft.irfft, spectrum, n, axis=1, norm="forward", out=back)

@@ -1,9 +1,9 @@
-"""What each wearer of a device has spent, beneath the device. Exact integers, no clock, no file.
+"""Sums of each wearer of a device, beneath the device. Exact integers, no clock, no file.
 
 A budget has two subjects: a device, and each of its wearers, whom the tracker names with a handle from 1 to 2^32 - 1
 (0: nobody is named). Both must allow a chunk, and both are charged for it. A wearer has ceilings of days and of a
-lifetime; windows and sessions of the device bound the wearer too. `BUDGET.md` says what this protects and what it rests
-on.
+lifetime; windows and sessions of the device bound the wearer too. A day has room for so many handles that are new.
+`BUDGET.md` says what this protects and what it rests on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,12 @@ MOST_WEARERS = 1024
 
 _NO_SESSION = 0, 0
 
+_NEW, _ONE = 0, Charge(1)
+"""The handle that nobody has, under which new handles are counted, each as one unit; and that unit."""
+
 
 class WearerState(NamedTuple):
-    """A wearer as plain values.
+    """A wearer as plain values; with the handle 0 it has no epsilon but the number of handles, new ones by day.
 
     `today` has the last day, epsilon and delta on it, and epsilon and delta that count on the next one too. It is None
     in ledgers of versions that did not keep it.
@@ -37,21 +40,28 @@ class WearerState(NamedTuple):
 class Wearers:
     """The sums of all wearers of one device, by handle. A handle of 0 has no sums."""
 
-    __slots__ = ("_meters",)
+    __slots__ = ("_meters", "_new")
 
     def __init__(self) -> None:
         self._meters: dict[int, Meter] = {}
+        self._new = Meter(0)
 
-    def known(self, wearer: int) -> bool:
+    def is_known(self, wearer: int) -> bool:
         """Whether `wearer` was announced."""
         return wearer in self._meters
 
-    def forbid(self, wearer: int, ceilings: Ceilings | None, charge: Charge, day: int) -> bool:
-        """Whether one more chunk that names `wearer` would pass a ceiling of a wearer, or names one too many."""
-        meter = self._meters.get(wearer)
+    def forbids(self, wearer: int, ceilings: Ceilings, charge: Charge, day: int) -> bool:
+        """Whether one more chunk that names `wearer` would pass a ceiling of a wearer, or names one too many.
+
+        `ceilings` of the device.
+        """
+        meter, own = self._meters.get(wearer), ceilings.wearer
         if meter is None and len(self._meters) >= MOST_WEARERS:
             return True
-        return ceilings is not None and (meter or Meter(0)).obstacle(ceilings, charge, _NO_SESSION, day) is not None
+        newcomers = Ceilings(day=ceilings.new_wearers)
+        if _is_new(meter) and self._new.obstacle(newcomers, _ONE, _NO_SESSION, day) is not None:
+            return True
+        return own is not None and (meter or Meter(0)).obstacle(own, charge, _NO_SESSION, day) is not None
 
     def announce(self, wearer: int) -> None:
         """Let what is damaged from now on be charged to `wearer` too."""
@@ -64,24 +74,41 @@ class Wearers:
         `last_day` as for `Meter.take`.
         """
         meter = self._meters.get(wearer)
+        if epsilon and _is_new(meter):
+            self._new.take(day, 1, 0, last_day)
         if meter is None and epsilon:
             meter = self._meters[wearer] = Meter(0)
         if meter is not None:
             meter.take(day, epsilon, delta, last_day)
 
-    def merge(self, day: int, epsilon: int, delta: int) -> None:
-        """Charge every wearer for what cannot be read; `day` is the device's."""
+    def merge(self, day: int, epsilon: int, delta: int, count: int = 1) -> None:
+        """Charge every wearer for `count` records that cannot be read; `day` is the device's.
+
+        Each may have been the first of a handle that was announced.
+        """
         for meter in self._meters.values():
             meter.take(day, 0, 0, 0)  # which days may come again only the ledger knows: all are kept
             meter.merge(epsilon, delta)
+        if self._meters:
+            self._new.take(day, 0, 0, 0)
+            self._new.merge(count, 0)
+
+    def melt(self, day: int, last_day: int) -> None:
+        """Forget on which day before `day`, the device's, each was here last; `last_day` as for `Meter.take`.
+
+        No sum falls: it is what a slot of that day does which costs nothing.
+        """
+        for meter in self._meters.values():
+            if meter.day < day:
+                meter.take(day, 0, 0, last_day)
 
     @property
     def meters(self) -> Mapping[int, Meter]:
-        """The sums of each, by handle."""
-        return self._meters
+        """The sums of each, by handle; that of 0 counts handles, where there were any."""
+        return {_NEW: self._new, **self._meters} if self._new.epsilon else self._meters
 
     def odometers(self, day: int) -> Mapping[int, WearerOdometer]:
-        """What each has spent so far; `day` is the device's."""
+        """Sums of each wearer so far; `day` is the device's."""
         return {
             wearer: WearerOdometer(m.epsilon, m.delta, *((m.day_epsilon, m.day_delta) if m.day == day else (0, 0)))
             for wearer, m in self._meters.items()
@@ -89,7 +116,7 @@ class Wearers:
 
     def state(self) -> list[WearerState]:
         """Everything that it knows."""
-        return [WearerState(wearer, m.epsilon, m.delta, m.state()[3:8]) for wearer, m in self._meters.items()]
+        return [WearerState(wearer, m.epsilon, m.delta, m.state()[3:8]) for wearer, m in self.meters.items()]
 
     @classmethod
     def restored(
@@ -102,7 +129,15 @@ class Wearers:
         wearers = cls()
         for wearer, epsilon, delta, today in states:
             known = today or (day, epsilon, delta, epsilon, delta)
-            wearers._meters[wearer] = Meter.restored(
-                MeterState(0, 0, [], *known, epsilon, delta, 0, 0), other_days.get(str(wearer), ())
-            )
+            state = MeterState(0, 0, [], *known, epsilon, delta, 0, 0)
+            meter = Meter.restored(state, other_days.get(str(wearer), ()))
+            if wearer == _NEW:
+                wearers._new = meter
+            else:
+                wearers._meters[wearer] = meter
         return wearers
+
+
+def _is_new(meter: Meter | None) -> bool:
+    """Whether nothing was ever charged under a handle."""
+    return meter is None or meter.epsilon == 0

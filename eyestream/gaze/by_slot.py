@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.gaze.samples import Rows, Samples
+from eyestream.gaze.samples import Samples, TimedRows
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 
 __all__ = ["BySlot"]
@@ -56,10 +56,10 @@ class BySlot(ABC):
 
     @property
     def counters(self) -> TimeCounters:
-        """What became of the samples."""
+        """Counters of the samples."""
         return self._timeline.counters
 
-    def feed(self, samples: Samples) -> Rows:
+    def feed(self, samples: Samples) -> TimedRows:
         """Take samples, any number; the rows of the slots that are over at the time of the last one."""
         ticks, which = self._timeline.take(samples.t)
         slots, over = ticks // self._slot, []
@@ -70,7 +70,7 @@ class BySlot(ABC):
                 self._count += len(part)
         return self._rows(over)
 
-    def advance(self, now_s: float, samples: Samples | None = None) -> Rows:
+    def advance(self, now_s: float, samples: Samples | None = None) -> TimedRows:
         """The rows of the slots that are over when the tracker's clock shows `now_s`, whether samples came or not.
 
         `samples`, none after `now_s`, are taken first. Samples at or before `now_s` that come later are dropped. What
@@ -89,6 +89,6 @@ class BySlot(ABC):
             self.done += 1
         return over
 
-    def _rows(self, over: list[NDArray[np.float64]]) -> Rows:
+    def _rows(self, over: list[NDArray[np.float64]]) -> TimedRows:
         ends = [self._timeline.seconds((self.done - i) * self._slot) for i in reversed(range(len(over)))]
-        return Rows(np.array(ends, dtype=np.float64), np.array(over, dtype=np.float64).reshape(-1, self._features))
+        return TimedRows(np.array(ends, dtype=np.float64), np.array(over, dtype=np.float64).reshape(-1, self._features))

@@ -50,7 +50,7 @@ LEAST = 3
 
 _SECOND_S = 1.0
 _LARGEST_S = 2.0**33
-"""Of a larger number a float does not hold the microseconds, so that a clock which stands still there seems to run."""
+"""Largest time of a clock. A float of more holds no microseconds: a clock that stands still there seems to run."""
 
 _ROUNDING_S = 2e-6  # what is believed has come before the row of its moment is made, whatever floats do
 

@@ -1,4 +1,4 @@
-"""What the product knows of a front end, which makes rows of gaze: one entry each, and those that it comes with.
+"""The product's knowledge of a front end, which makes rows of gaze: one entry each, and those that it comes with.
 
 Another one lives elsewhere, and is named as ``package.module:NAME``.
 """
@@ -12,7 +12,7 @@ from eyestream.streams import FrontEndMark
 
 if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
-    from eyestream.gaze.samples import Rows, Samples
+    from eyestream.gaze.samples import Samples, TimedRows
     from eyestream.gaze.timeline import TimeCounters
 
 __all__ = ["FEATURES_52", "SHIPPED", "USUAL", "FrontEndEntry", "RowMaker"]
@@ -27,7 +27,7 @@ class RowMaker(Protocol):
 
     @property
     def counters(self) -> "TimeCounters":
-        """What became of the samples."""
+        """Counters of the samples."""
         ...
 
     @property
@@ -35,11 +35,11 @@ class RowMaker(Protocol):
         """How many samples lie in the window of the last row, tracked or not."""
         ...
 
-    def feed(self, samples: "Samples") -> "Rows":
+    def feed(self, samples: "Samples") -> "TimedRows":
         """Take samples, any number; the rows that are due at the time of the last one."""
         ...
 
-    def advance(self, now_s: float, samples: "Samples | None" = None) -> "Rows":
+    def advance(self, now_s: float, samples: "Samples | None" = None) -> "TimedRows":
         """Take samples, none after `now_s`; the rows that are due when the tracker's clock shows `now_s`."""
         ...
 
@@ -101,7 +101,7 @@ FEATURES_52 = FrontEndEntry(
 """52 features of the events in the last 30 s, one row each half second."""
 
 SHIPPED = {entry.name: entry for entry in (FEATURES_52,)}
-"""By name."""
+"""Front ends that ship, by name."""
 
 USUAL = FEATURES_52
-"""What makes rows of gaze where nothing names a front end."""
+"""The front end of gaze where nothing names one."""

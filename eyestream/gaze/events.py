@@ -32,7 +32,7 @@ class Fixation(NamedTuple):
 
     @property
     def duration_s(self) -> float:
-        """In seconds."""
+        """Duration in seconds."""
         return (self.end - self.start) / TICKS_PER_S
 
 
@@ -57,7 +57,7 @@ class Blink(NamedTuple):
 
     @property
     def duration_s(self) -> float:
-        """In seconds."""
+        """Duration in seconds."""
         return (self.end - self.start) / TICKS_PER_S
 
 

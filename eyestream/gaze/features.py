@@ -51,7 +51,7 @@ UNITS = tuple(feature.unit for feature in FEATURES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowEvents:
-    """What a row is made of.
+    """Parts of a row.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from eyestream.gaze.detector import Detector
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.profile import Profile, ticks
-from eyestream.gaze.samples import Rows, Samples
+from eyestream.gaze.samples import Samples, TimedRows
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 from eyestream.gaze.window import STEP, WINDOW, Window
 
@@ -68,7 +68,7 @@ class FrontEnd:
 
     @property
     def counters(self) -> TimeCounters:
-        """What became of the samples that have been worked on; the last few wait for the next row."""
+        """Counters of the samples that have been worked on; the last few wait for the next row."""
         return self._timeline.counters
 
     @property
@@ -76,7 +76,7 @@ class FrontEnd:
         """How many samples lie in the window of the last row, tracked or not."""
         return self._window.came
 
-    def feed(self, samples: Samples) -> Rows:
+    def feed(self, samples: Samples) -> TimedRows:
         """Take samples, any number; returns the rows that are due at the time of the last one."""
         if len(samples):
             self._pending.append(samples)
@@ -87,7 +87,7 @@ class FrontEnd:
             self._pending[-1] = samples.copy()  # the caller may fill its arrays again
         return self._rows([])
 
-    def advance(self, now_s: float, samples: Samples | None = None) -> Rows:
+    def advance(self, now_s: float, samples: Samples | None = None) -> TimedRows:
         """The rows that are due when the tracker's clock shows `now_s`, whether samples came or not.
 
         `samples`, none after `now_s`, are taken first, in the same step (`feed` would work twice).
@@ -154,8 +154,8 @@ class FrontEnd:
             self._end += STEP
         return rows
 
-    def _rows(self, rows: list[tuple[int, Array]]) -> Rows:
+    def _rows(self, rows: list[tuple[int, Array]]) -> TimedRows:
         if not rows:
-            return Rows(np.zeros(0), np.zeros((0, len(NAMES))))
+            return TimedRows(np.zeros(0), np.zeros((0, len(NAMES))))
         t = np.array([self._timeline.seconds(end) for end, _ in rows])
-        return Rows(t, np.stack([values for _, values in rows]))
+        return TimedRows(t, np.stack([values for _, values in rows]))

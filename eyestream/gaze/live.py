@@ -50,7 +50,7 @@ from eyestream.gaze.timeline import LONGEST_STEP_S
 __all__ = ["DELAY_S", "SILENCE_S", "LiveFrontEnd", "LiveRows", "Waiting"]
 
 DELAY_S = BAND_S
-"""What samples are given for their way, for jitter and for the drift of a whole session."""
+"""Seconds for samples on their way, for jitter and for the drift of a whole session."""
 
 SILENCE_S = 60.0
 """After so long without an answer the tracker is off, and the next vote ends the session."""
@@ -238,6 +238,10 @@ class LiveFrontEnd:
         """No sample comes any more: the rows of windows that end by `now_s`, and the end of the session."""
         return self.due(now_s + DELAY_S) + self._end()
 
+    def cut(self) -> None:
+        """End the session here: nothing that was taken until now is in a row that is made from now on."""
+        self._made = self._end()
+
     def _put(self, samples: Samples, arrived: NDArray[np.float64]) -> None:
         """Samples of one period."""
         believed = self.clock.take(samples.t, arrived)
@@ -263,7 +267,7 @@ class LiveFrontEnd:
 
     @property
     def _number(self) -> int:
-        """Of the row that the next step makes; 0 too before there is one."""
+        """Number of the row that the next step makes; 0 too before there is one."""
         return max(0, self._steps - round(self.entry.window_s / self.entry.step_s))
 
     @property
@@ -272,7 +276,7 @@ class LiveFrontEnd:
         return self._began + self._steps * self.entry.step_s + DELAY_S
 
     def _rows_by(self, now_s: float) -> list[LiveRows]:
-        """What is due, row and vote after each other; a vote comes before the row of its moment."""
+        """Rows and votes that are due, in order; a vote comes before the row of its moment."""
         rows: list[LiveRows] = []
         while self._front is not None and now_s >= min(self._moment, self._vote) - _ON_TIME_S:
             if self._vote <= self._moment:

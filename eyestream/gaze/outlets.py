@@ -28,7 +28,7 @@ _RATES = (0.8, 1.25)
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """What an outlet tells of one channel; empty where it does not."""
+    """An outlet's description of one channel; empty where there is none."""
 
     label: str = ""
     kind: str = ""
@@ -38,7 +38,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Outlet:
-    """What an outlet tells of itself.
+    """An outlet's description of itself.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What one kind of eye tracker gives, and how its gaze is turned into events: a frozen value, read from TOML.
+"""Output of one kind of eye tracker, and how its gaze is turned into events: a frozen value, read from TOML.
 
 A profile fixes the detector, so it fixes the detector's memory. With period p = 1 / rate_hz:
 
@@ -378,7 +378,7 @@ class Profile:
 
 
 def _check(profile: Profile) -> None:
-    """What the type of one key cannot say."""
+    """Check what the type of one key cannot say."""
     d, camera, rate = profile.detection, profile.camera, profile.rate_hz
 
     def need(holds: bool, key: str, wanted: str) -> None:

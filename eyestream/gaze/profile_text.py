@@ -1,4 +1,4 @@
-"""A profile as TOML text, strictly both ways, and the hash that names a front end."""
+"""A profile from TOML text, strictly, and the hash that names a front end."""
 
 import dataclasses
 import hashlib
@@ -20,8 +20,6 @@ __all__ = [
     "front_end_mark",
     "parse_profile",
     "profile_fields",
-    "profile_text",
-    "toml_value",
 ]
 
 ALGORITHM_VERSION = 1
@@ -38,7 +36,7 @@ def front_end_hash(profile: Profile) -> str:
 
 
 def profile_fields(profile: Profile) -> dict[str, Any]:
-    """What a profile says, for hashes: without the keys that came later where they are not set."""
+    """A profile's keys and values, for hashes: without the keys that came later where they are not set."""
     told = dataclasses.asdict(profile)
     for key, unset in (("table", dataclasses.asdict(Table())), ("confidence_min", 0.0)):
         if told[key] == unset:
@@ -58,7 +56,7 @@ def _thresholds(profile: Profile) -> dict[str, Any]:
 
 
 def detector_hash(profile: Profile) -> str:
-    """As `front_end_hash`, but of the thresholds alone: equal for trackers whose rows mean the same in degrees.
+    """Hash like `front_end_hash`, of the thresholds alone: equal for trackers whose rows mean the same in degrees.
 
     `frozen_s` is left out: it says what counts as lost, not what an event is.
     """
@@ -68,7 +66,7 @@ def detector_hash(profile: Profile) -> str:
 
 
 def front_end_mark(profile: Profile) -> FrontEndMark:
-    """What the rows of this profile are known by."""
+    """The mark by which the rows of this profile are known."""
     return FrontEndMark(profile.name, front_end_hash(profile), detector_hash(profile))
 
 
@@ -103,29 +101,3 @@ def parse_profile(text: str, where: str = "profile") -> Profile:
     problems.refuse(f"{where}: ")
     assert profile is not None
     return profile
-
-
-def profile_text(profile: Profile) -> str:
-    """TOML that `parse_profile` turns into the same profile; every value written out."""
-    plain, tables = [], []
-    for field in dataclasses.fields(profile):
-        value = getattr(profile, field.name)
-        if dataclasses.is_dataclass(value):
-            tables.append(f"\n[{field.name}]")
-            tables += [
-                f"{inner.name} = {toml_value(getattr(value, inner.name))}" for inner in dataclasses.fields(value)
-            ]
-        elif value is not None:
-            plain.append(f"{field.name} = {toml_value(value)}")
-    return "\n".join([*plain, *tables]) + "\n"
-
-
-def toml_value(value: Any) -> str:
-    """Text, number, truth or a list of them, as TOML has it."""
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(toml_value(item) for item in value) + "]"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # a basic string of TOML
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value)

@@ -33,13 +33,13 @@ Array = NDArray[np.float64]
 JOIN_S = 0.03
 LARGER = 2.0
 PUPIL_CHANGE = 0.15
-"""Of the logarithm. A turning eye foreshortens its pupil by less."""
+"""Change of the logarithm of the diameter. A turning eye foreshortens its pupil by less."""
 
 SHORTEST_LID_S, SMALLEST_LID_DEG = 0.06, 1.0
 CLOSED_S = 0.2
 """How long the lid may rest between down and up: a fixation from which the eye returns mostly lasts longer."""
 BACK = 0.4
-"""What is left of a movement that was taken back, by the movement."""
+"""Rest of a movement that was taken back, as a share of the movement."""
 
 _LONG_AGO, _NEVER = -(10**15), 10**15
 
@@ -50,14 +50,14 @@ class Judge(Protocol):
     def take(self, start: int, end: int, x: Array, y: Array, pupil: Array) -> None:
         """Take a run [start, end), with all its samples."""
 
-    def lost(self, begin: int) -> None:
+    def begin_loss(self, begin: int) -> None:
         """A loss began, long enough ago to be one."""
 
-    def seen(self, end: int) -> None:
+    def end_loss(self, end: int) -> None:
         """It ended."""
 
-    def known(self, tick: int) -> list[Event]:
-        """What is decided now that everything up to the tick has been seen, and was not before."""
+    def decided(self, tick: int) -> list[Event]:
+        """Events that are decided now that everything up to the tick has been seen, and were not before."""
         ...
 
 
@@ -76,21 +76,21 @@ class BesideLosses:
         self._waiting: list[Saccade] = []
 
     def take(self, start: int, end: int, x: Array, y: Array, pupil: Array) -> None:
-        """As `Judge` says."""
+        """See `Judge`."""
         if start - self._loss_end > self._guard:
             moved = float(x[-1] - x[0]), float(y[-1] - y[0])
             self._waiting.append(Saccade(start, end, end + self._confirmed, float(x[0]), float(y[0]), *moved))
 
-    def lost(self, begin: int) -> None:
-        """As `Judge` says."""
+    def begin_loss(self, begin: int) -> None:
+        """See `Judge`."""
         self._waiting = [saccade for saccade in self._waiting if begin - saccade.end > self._guard]
 
-    def seen(self, end: int) -> None:
-        """As `Judge` says."""
+    def end_loss(self, end: int) -> None:
+        """See `Judge`."""
         self._loss_end = end
 
-    def known(self, tick: int) -> list[Event]:
-        """As `Judge` says."""
+    def decided(self, tick: int) -> list[Event]:
+        """See `Judge`."""
         decided: list[Event] = [saccade for saccade in self._waiting if saccade.end <= tick - self._wait]
         self._waiting = self._waiting[len(decided) :]
         return decided
@@ -135,7 +135,7 @@ class Lids:
         self._decided: list[Event] = []
 
     def take(self, start: int, end: int, x: Array, y: Array, pupil: Array) -> None:
-        """As `Judge` says."""
+        """See `Judge`."""
         x0, y0 = float(x[0]), float(y[0])
         dx, dy = float(x[-1]) - x0, float(y[-1]) - y0
         size = far = math.hypot(dx, dy)
@@ -149,18 +149,18 @@ class Lids:
         self._runs.append(Run(start, end, x0, y0, dx, dy, size, far, math.log(other / one)))
         self._judge(end)
 
-    def lost(self, begin: int) -> None:
-        """As `Judge` says."""
+    def begin_loss(self, begin: int) -> None:
+        """See `Judge`."""
         self._judge(begin)  # about what the forgotten losses may lie beside
         self._losses = [loss for loss in self._losses if loss[1] > begin - self._wait - self._longest - self._guard]
         self._losses.append([begin, _NEVER])
 
-    def seen(self, end: int) -> None:
-        """As `Judge` says."""
+    def end_loss(self, end: int) -> None:
+        """See `Judge`."""
         self._losses[-1][1] = end
 
-    def known(self, tick: int) -> list[Event]:
-        """As `Judge` says."""
+    def decided(self, tick: int) -> list[Event]:
+        """See `Judge`."""
         self._judge(tick)
         decided, self._decided = self._decided, []
         return decided

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Rows", "Samples"]
+__all__ = ["Samples", "TimedRows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class TimedRows:
     """m rows: `t` (m,) the ends of their windows in seconds of the tracker's clock, `values` (m, F) or NaN."""
 
     t: NDArray[np.float64]

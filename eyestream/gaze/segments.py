@@ -1,7 +1,9 @@
-"""From fast and slow samples to events: runs, cuts on the clock's grid, losses.
+"""Segmentation of fast and slow samples into events: runs, cuts on the clock's grid, losses.
 
-Fed with samples whose label is final, in order; what it holds is the open run (a fixation since its last cut), the last
-sample, and a judge, who says which fast runs are saccades.
+Fed with samples whose label is final, in order. Samples of one label without a gap between them are a *run*. A slow run
+that lasts is a fixation, and a judge says which fast runs are saccades. A gap closes the run. One that lasts as long as
+a blink is a *loss*, which ends with the next sample. A fixation that lasts is cut at lines of the clock's grid, so that
+rows hear of it before it ends.
 """
 
 import itertools
@@ -22,7 +24,17 @@ Piece = tuple[Ticks, Array, Array, Array]  # t, x, y, pupil of some samples
 
 
 class Segments:
-    """Events of one session."""
+    """Events of one session. Times are ticks of the tracker's clock.
+
+    Attributes
+    ----------
+    last : time of the last sample.
+    losing : whether a loss goes on since then.
+    pieces : samples of the open run, of a fixation since its last cut; none: no run is open.
+    fast, start : kind and begin of the open run.
+    cut : the line of the grid at which the open fixation is cut next.
+    judge : says which fast runs are saccades.
+    """
 
     def __init__(self, profile: Profile) -> None:
         d, self._flicker = profile.detection, profile.flicker_deg
@@ -50,22 +62,24 @@ class Segments:
             `delay_ticks` after `known`.
         """
         events: list[Event] = []
-        t = piece[0]
+        t, x, y, pupil = piece
         if len(t):
-            _, x, y, _ = piece
+            # Two slow neighbours far apart are not one fixation: the tracker flickers, which no speed shows.
             far = np.hypot(x[1:] - x[:-1], y[1:] - y[:-1]) > self._flicker
             torn = far & ~(fast[1:] | fast[:-1])
             breaks = np.flatnonzero((fast[1:] != fast[:-1]) | (t[1:] - t[:-1] > self._gap) | torn) + 1
             edges = [0, *breaks.tolist(), len(t)]
             for a, b in itertools.pairwise(edges):
-                self._run((t[a:b], piece[1][a:b], piece[2][a:b], piece[3][a:b]), bool(fast[a]), events)
+                self._run((t[a:b], x[a:b], y[a:b], pupil[a:b]), bool(fast[a]), events)
         self._silence(known, events)
-        if self.pieces:  # own copies; of a run too long for a saccade its ends are enough, however long it is
+        # Copies, as the caller may write to its arrays. A fast run that is too long for a saccade keeps its ends alone:
+        # so memory stays bounded, however long it lasts.
+        if self.pieces:
             t, x, y, pupil = self._joined()
             long = self.fast and t[-1] - t[0] > self._saccade_max
             ends = slice(None, None, max(1, len(t) - 1) if long else 1)
             self.pieces = [(t[ends].copy(), x[ends].copy(), y[ends].copy(), pupil[ends].copy())]
-        return events + self.judge.known(known)
+        return events + self.judge.decided(known)
 
     def _run(self, piece: Piece, fast: bool, events: list[Event]) -> None:
         """Samples of one kind without a gap among them: part of the open run, or a new one."""
@@ -77,7 +91,7 @@ class Segments:
                 if first - lost <= self._blink_max:
                     events.append(Blink(lost, first, first + self._delay))
                 self.losing = False
-                self.judge.seen(first)
+                self.judge.end_loss(first)
         elif self.pieces and (fast != self.fast or self._torn(piece)):
             self._close(first, first + self._delay, events)
         if not self.pieces:
@@ -100,13 +114,13 @@ class Segments:
         return line + -line % self._cut_grid
 
     def _silence(self, known: int, events: list[Event]) -> None:
-        """No sample came after the last one until `known`: close the open run, see a loss begin."""
+        """Close the open run, and let a loss begin, where no sample came for long enough before `known`."""
         if self.pieces and known - self.last >= self._gap:
             self._close(self.last + self._period, self.last + self._gap + self._delay, events)
         lost = self.last + self._period
         if not self.losing and known - lost >= self._blink_min and known - self.last >= self._gap:
             self.losing = True
-            self.judge.lost(lost)
+            self.judge.begin_loss(lost)
 
     def _close(self, end: int, confirmed: int, events: list[Event]) -> None:
         """The open run ends."""

@@ -16,7 +16,7 @@ one that is believed are late, so this is also how long a single wrong time can 
 
 @dataclass(slots=True)
 class TimeCounters:
-    """What became of the samples.
+    """Samples by what became of them.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The last 30 s: which events are known, how many samples came, and the row that is made of them."""
+"""The last 30 s: the events that are known, how many samples came, and the row that is made of them."""
 
 import math
 from collections import deque
@@ -18,7 +18,14 @@ Array = NDArray[np.float64]
 
 
 class Recent:
-    """Rows of `width` numbers, each with a time: put at the end, taken from the beginning, seen as one array."""
+    """Rows of `width` numbers, each with a time: put at the end, taken from the beginning, seen as one array.
+
+    >>> recent = Recent(1)
+    >>> for time in (10, 20, 30):
+    ...     recent.put(time, (time / 10,))
+    >>> recent.drop(20).tolist(), recent.rows.tolist()
+    ([[1.0], [2.0]], [[3.0]])
+    """
 
     def __init__(self, width: int) -> None:
         self._rows = np.empty((64, width))
@@ -26,7 +33,7 @@ class Recent:
         self._begin = self._end = 0
 
     def put(self, time: int, values: tuple[float, ...]) -> None:
-        """A new last row."""
+        """Append a row."""
         if self._end == len(self._times):
             count = self._end - self._begin
             room = max(64, 2 * count)
@@ -57,6 +64,9 @@ def letter_of(saccade: Saccade, small_below_deg: float) -> int:
     """0 to 7 for a small saccade to the right, up right, ..., 8 to 23 for a large one.
 
     Sectors are centred on the axes: noise does not split horizontal saccades between two letters.
+
+    >>> [letter_of(Saccade(0, 1, 2, 0.0, 0.0, *moved), 1.1) for moved in [(1.0, 0.0), (0.0, 1.0), (5.0, -0.1)]]
+    [0, 2, 8]
     """
     small = math.hypot(saccade.dx, saccade.dy) < small_below_deg
     directions = SMALL_DIRECTIONS if small else LARGE_DIRECTIONS
@@ -67,16 +77,18 @@ def letter_of(saccade: Saccade, small_below_deg: float) -> int:
 class Wordbooks:
     """How often each sequence of 1 to 4 saccades occurs in the window (Bulling et al. 2011), in whole numbers.
 
-    A word is so many consecutive letters of a sequence that grows at its end and shrinks at its beginning.
+    A word is so many consecutive letters of a sequence that grows at its end and shrinks at its beginning. Here it is
+    the number whose digits in base `LETTERS` are its letters.
     """
 
     def __init__(self) -> None:
         self._letters: deque[int] = deque()
         self._counts: list[dict[int, int]] = [{} for _ in range(LONGEST_WORD)]
+        # Sum of the squares of the counts, for the variance: as c becomes c + 1, it grows by 2 c + 1.
         self._squares = [0] * LONGEST_WORD
 
     def push(self, letter: int) -> None:
-        """A new last letter: one new word of each length."""
+        """Append a letter: one new word of each length ends with it."""
         self._letters.append(letter)
         word = 0
         for n in range(1, min(LONGEST_WORD, len(self._letters)) + 1):
@@ -87,7 +99,7 @@ class Wordbooks:
             self._squares[n - 1] += 2 * before + 1
 
     def pop(self) -> None:
-        """The first letter goes, and the words that begin with it."""
+        """Remove the first letter, and the words that begin with it."""
         word = 0
         for n in range(1, min(LONGEST_WORD, len(self._letters)) + 1):
             word = word * LETTERS + self._letters[n - 1]
@@ -113,18 +125,21 @@ class Wordbooks:
 
 
 class Window:
-    """What the rows of one session need to know."""
+    """The window of one session: it moves from step to step, and gives the row of each.
+
+    Samples are counted by cell, the step in whose time they lie: how many came, were tracked, and have a diameter.
+    """
 
     def __init__(self, profile: Profile) -> None:
         self._small_below = profile.detection.small_below_deg
         self._due = round(WINDOW_S * profile.fixed_rate_hz)
-        self._ahead: deque[Event] = deque()
+        self._ahead: deque[Event] = deque()  # confirmed after the window's end, the earliest first
         self._fixations, self._saccades, self._blinks = Recent(5), Recent(4), Recent(1)
         self._words = Wordbooks()
         self._small = self._positive = 0
-        self._cells: dict[int, list[int]] = {}
-        self._inside: deque[list[int]] = deque([[0, 0, 0]] * (WINDOW // STEP))
-        self._samples = [0, 0, 0]
+        self._cells: dict[int, list[int]] = {}  # those after the window, by number
+        self._inside: deque[list[int]] = deque([[0, 0, 0]] * (WINDOW // STEP))  # those in it, the oldest first
+        self._samples = [0, 0, 0]  # the sum of `_inside`
 
     @property
     def came(self) -> int:
@@ -132,7 +147,7 @@ class Window:
         return self._samples[0]
 
     def count(self, t: NDArray[np.int64], tracked: NDArray[np.bool_], sized: NDArray[np.bool_]) -> None:
-        """Samples at the ticks `t`, in order: which of them were tracked, and which have a diameter."""
+        """Count samples at the ticks `t`, in order: all, those `tracked`, and those `sized`, with a diameter."""
         if len(t) == 0:
             return
         cell = -(-t // STEP)  # (te - step, te] is the cell of te
@@ -143,11 +158,11 @@ class Window:
                 self._cells.setdefault(first + i, [0, 0, 0])[kind] += count
 
     def put(self, events: list[Event]) -> None:
-        """Events that will be confirmed, in any order; none earlier than one that a row has counted."""
+        """Take events, in any order. None may be confirmed before an event that a row has counted."""
         self._ahead.extend(sorted(events, key=lambda event: event.confirmed))
 
     def move(self, end: int) -> None:
-        """Make the window (end - 30 s, end]; `end` is the first step in the first call, and one more in each."""
+        """Move the window on by one step, to (end - 30 s, end]; `end` of the first call is the first step."""
         entering = self._cells.pop(end // STEP, [0, 0, 0])
         self._cells.pop(0, None)  # the session's first sample, which is in no window
         leaving = self._inside.popleft()

@@ -1,4 +1,4 @@
-"""What the page is sent, as JSON: nothing but what an application has received, and what it counts itself."""
+"""Frames for the page, as JSON: nothing but what an application has received, and what it counts itself."""
 
 import json
 import math
@@ -10,7 +10,8 @@ import msgspec
 from eyestream.errors import PayloadError
 from eyestream.monitor.headline import HeadlineFacts, headline
 from eyestream.sdk.chunk import Chunk
-from eyestream.wire.messages import Budget, Meta
+from eyestream.wire.release import Meta
+from eyestream.wire.status import Budget
 
 __all__ = ["MOST_FEATURES", "MOST_FRAME_BYTES", "State", "chunk_frame", "described", "state_frame"]
 
@@ -48,7 +49,7 @@ class State:
 
 
 def described(place: str, meta: Meta) -> str:
-    """What a stream is. Raises PayloadError for one that cannot be shown."""
+    """Frame that describes a stream. Raises PayloadError for one that cannot be shown."""
     if len(meta.names) > MOST_FEATURES:
         raise PayloadError("oversize")
     text = {name: getattr(meta, name) for name in ("names", "units", "rate_hz", "n", "mechanism", "epsilon", "delta")}
@@ -71,6 +72,7 @@ def chunk_frame(place: str, chunk: Chunk, came: float) -> str:
         epsilon=chunk.epsilon,
         latency_s=round(chunk.latency_s, 4),
         age_s=round(chunk.age_s, 3),
+        oldest_gaze_s=None if chunk.oldest_gaze_s is None else round(chunk.oldest_gaze_s, 3),
         error_s=round(chunk.when_error_s, 4),
     )
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from eyestream.wire.messages import Status, StatusReason
+from eyestream.wire.status import Status, StatusReason
 
 __all__ = ["Headline", "HeadlineFacts", "Sidecar", "headline"]
 
@@ -22,13 +22,14 @@ _SAID: dict[StatusReason, str] = {
     "lifetime": "the whole budget is spent: no more releases",
     "day": "the day's budget is spent, until midnight UTC",
     "session": "the session's budget is spent, until the next session releases a chunk",
+    "paused": "the wearer has paused it: nothing is released",
     "window": "paused: the window's ceiling is reached",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class HeadlineFacts:
-    """What is known of one stream, and of nothing else.
+    """Facts on one stream, and on nothing else.
 
     Attributes
     ----------
@@ -37,6 +38,7 @@ class HeadlineFacts:
     status : the sidecar's last word on the stream; None: none that could be read.
     described : whether the stream was described.
     silent : whether chunks are overdue.
+    went_back : whether its ledger went back.
     """
 
     connected: bool
@@ -44,6 +46,7 @@ class HeadlineFacts:
     status: Status | None
     described: bool
     silent: bool
+    went_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +65,29 @@ def headline(facts: HeadlineFacts) -> Headline:
     | 1 | the broker is away | nothing is news |
     | 2 | the sidecar is away | whatever it said last is over |
     | 3 | it said that it stopped, or the broker that it is lost | the same, of this stream |
-    | 4 | another sidecar serves the device, a fault, the ledger, the calibration, the tracker's link | no chunk comes |
-    | 5 | a ceiling is reached for ever, for the day, for the session | no chunk comes for long |
-    | 6 | paused by the window | a chunk comes soon |
-    | 7 | no status, or no description | nobody said that chunks come |
-    | 8 | a sidecar of the broker is away, perhaps its own | what it said last may be over |
-    | 9 | chunks are overdue | it says that they come, and they do not |
-    | 10 | chunks come | |
+    | 4 | its ledger went back | what is released was spent before, and nobody counts it |
+    | 5 | a pause, another sidecar, a fault, the ledger, the calibration, the tracker's link | no chunk comes |
+    | 6 | a ceiling is reached for ever, for the day, for the session | no chunk comes for long |
+    | 7 | paused by the window | a chunk comes soon |
+    | 8 | no status, or no description | nobody said that chunks come |
+    | 9 | a sidecar of the broker is away, perhaps its own | what it said last may be over |
+    | 10 | chunks are overdue | it says that they come, and they do not |
+    | 11 | chunks come | |
 
-    A status has one reason, so 3 to 6 never hold together: the sidecar says the worst.
+    A status has one reason, so 3 and 5 to 7 never hold together: the sidecar says the worst.
     """
     status = facts.status
     said = None if status is None or status.state == "online" else _SAID.get(status.reason, "nothing is released")
     worse = (
         (not facts.connected, "the broker is away: what is shown is old"),
         (facts.sidecar == "away", "the sidecar is away: nothing is released"),
+        (status is not None and status.state == "offline", said),
+        (facts.went_back, "its ledger went back: what was spent since is forgotten, and spent again"),
         (said is not None, said),
         (status is None, "no word from the sidecar yet"),
         (not facts.described, "the stream is not described: nothing can be shown"),
         (facts.sidecar == "unsure", "a sidecar of this broker is away, perhaps this stream's: waiting for a chunk"),
-        (facts.silent, "online, but chunks are overdue"),
+        (facts.silent, "online, but chunks are overdue: the log of the sidecar names the cause"),
     )
     words = next((words for holds, words in worse if holds), None)
     return Headline(words or "online: private chunks come", bad=words is not None)

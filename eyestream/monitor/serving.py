@@ -7,7 +7,7 @@ Five rules, each with a test (`tests/product/monitor/test_hostile.py`):
 - Every address begins with a random token of 128 bits. Without it there is nothing, not even the page.
 - A request that another site causes (``Sec-Fetch-Site``, ``Origin``) is refused, and no other site may frame or read.
 - The answers are a fixed table in memory, by exact address. No path reaches a file.
-- Heads are small, few, and whole within `HEAD_SECONDS`. Who does not read is left after `WRITE_SECONDS`.
+- Heads are small, few, and whole within `HEAD_SECONDS`. A visitor who does not read is left after `WRITE_SECONDS`.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from eyestream.monitor.watch import Watch
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ["need_extra", "serve"]
+__all__ = ["require_extra", "serve"]
 
 HEAD_SECONDS = 2.0
 WRITE_SECONDS = 5.0
 IDLE_SECONDS = 10.0
-"""After so long without news a comment goes out: it finds out whether somebody is there."""
+"""After so long without news a comment is sent: the write shows whether somebody still reads."""
 
 MOST_VISITORS = 32
 MOST_HEAD_BYTES = 4096
@@ -57,7 +57,7 @@ _HEADERS = {
 }
 
 
-def need_extra() -> None:
+def require_extra() -> None:
     """Raise ConfigError where aiohttp is not installed."""
     if importlib.util.find_spec("aiohttp") is None:
         raise ConfigError("the monitor is not installed: pip install 'eyestream[monitor]'")
@@ -83,7 +83,7 @@ async def serve(watch: Watch, port: int, token: str) -> AsyncIterator[str]:
     LinkError
         The port is taken.
     """
-    need_extra()
+    require_extra()
     from aiohttp import web  # noqa: PLC0415  an extra
 
     pages = _Pages(watch, token)
@@ -101,7 +101,7 @@ async def serve(watch: Watch, port: int, token: str) -> AsyncIterator[str]:
         if len(server.connections) >= MOST_VISITORS:
             return _Full()
         protocol = server()
-        pages.silent.add(protocol)
+        pages.silent.add(protocol)  # aiohttp waits for a head without a limit: whoever sends none would keep a place
         loop.call_later(HEAD_SECONDS, pages.leave_silent, protocol)
         return protocol
 
@@ -118,7 +118,7 @@ async def serve(watch: Watch, port: int, token: str) -> AsyncIterator[str]:
 
 
 class _Full(asyncio.Protocol):
-    """For a visitor too many."""
+    """The protocol of one visitor too many."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Leave."""
@@ -144,7 +144,7 @@ class _Pages:
             visitor.force_close()
 
     async def answer(self, request: "web.BaseRequest") -> "web.StreamResponse":
-        """One answer, and the connection is over."""
+        """Answer a request; the connection then ends."""
         self.silent.discard(request.protocol)
         refused = self._refusal(request)
         if refused:
@@ -187,6 +187,7 @@ class _Pages:
         await response.prepare(request)
         with self._watch.visitor() as frames, contextlib.suppress(OSError, TimeoutError):
             while True:
+                # No news in time is a comment, and the visit goes on. A write that takes too long ends it.
                 line = b": nothing new\n\n"
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(IDLE_SECONDS):

@@ -15,8 +15,10 @@ from eyestream.rim.config import BrokerSettings
 from eyestream.sdk.chunk import Chunk
 from eyestream.sdk.chunks import Chunks, Connection, Gap, Silence
 from eyestream.sdk.discovery import Found, discovering
+from eyestream.sdk.odometer import OdometerWatch
 from eyestream.sdk.subscriber import subscribe
-from eyestream.wire.messages import Meta, Status
+from eyestream.wire.release import Meta
+from eyestream.wire.status import Status
 
 __all__ = ["Watch"]
 
@@ -33,7 +35,7 @@ WAITING_FRAMES = 1024
 
 
 class _Followed:
-    """What is known of one stream."""
+    """A stream that is followed: its frames, and how it is."""
 
     def __init__(self, found: Found) -> None:
         self.device, self.stream = found.device, found.stream
@@ -42,6 +44,7 @@ class _Followed:
         self.description: str | None = None
         """The frame of `meta`; None where there is none that can be shown."""
         self.chunks: Chunks | None = None
+        self.odometer = OdometerWatch()
         self.chunk_at = -math.inf
         """When the last chunk came, in seconds of `time.monotonic`."""
         self.latest: deque[str] = deque(maxlen=KEPT_CHUNKS)
@@ -49,9 +52,10 @@ class _Followed:
         """Messages of which no frame could be made, by reason."""
         self.missing, self.silent = 0, False
         self.shown = ""
+        """The frame of its state that visitors had last."""
 
     def describe(self, meta: Meta | None) -> str | None:
-        """Know what the stream is; gives its frame."""
+        """Take a new description; gives its frame. Chunks of the old one are forgotten."""
         self.meta, self.description = meta, None
         self.latest.clear()
         if meta is not None:
@@ -61,7 +65,7 @@ class _Followed:
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
-        """A body that makes a frame; one that cannot be made is counted, and the body is left."""
+        """Run a body that makes a frame. Where none can be made, count the reason and leave the body."""
         try:
             yield
         except PayloadError as error:
@@ -71,7 +75,8 @@ class _Followed:
         """The frame of how it is now, where its sidecar is `sidecar`."""
         known = self.chunks
         connected, status = (False, None) if known is None else (known.connected, known.status)
-        facts = HeadlineFacts(connected, sidecar, status, self.description is not None, self.silent)
+        back = self.odometer.fault is not None
+        facts = HeadlineFacts(connected, sidecar, status, self.description is not None, self.silent, back)
         budget, refusals, dropped = (
             (None, Counter[str](), 0) if known is None else (known.budget, known.refusals, known.dropped)
         )
@@ -142,7 +147,7 @@ class Watch:
             waiting.put(frame)
 
     def _note(self, found: Found) -> None:
-        """Know a stream that is new, also one that cannot be read; know since when a sidecar is as it is."""
+        """Take a new stream, also one that cannot be read, or note since when a sidecar has its status."""
         if found.is_sidecar:
             if found.status is not None and self._sidecars.get(found.device, (None, 0.0))[0] != found.status:
                 since = time.monotonic() if found.said_at is None else found.said_at
@@ -154,27 +159,27 @@ class Watch:
             self._followed[place] = _Followed(found)
 
     def _sidecar_of(self, one: _Followed) -> Sidecar:
-        """Whether a stream's sidecar runs, as far as an application can know."""
+        """Whether a stream's sidecar runs, as far as `Sidecar` allows: no message names the sidecar of a stream."""
         away = [since for status, since in self._sidecars.values() if status.state == "offline"]
         if away and len(away) == len(self._sidecars):
             return "away"
         return "unsure" if away and one.chunk_at < max(away) else "there"
 
     def _describe(self, one: _Followed, chunks: Chunks) -> None:
-        """Say what the stream is, if that is another than before."""
+        """Tell visitors what the stream is, where its description is new."""
         if chunks.meta is not one.meta and (frame := one.describe(chunks.meta)) is not None:
             self._tell(frame)
 
     async def _follow(self, one: _Followed) -> None:
-        """Frames of a stream, for good; a subscription that is refused is tried again."""
+        """Make frames of a stream, for good; a subscription that is lost or refused is tried again."""
         while True:
             with contextlib.suppress(LinkError):
-                async with subscribe(self._broker, one.device, stream=one.stream) as chunks:
+                async with subscribe(self._broker, one.device, stream=one.stream, odometer=one.odometer) as chunks:
                     one.chunks = chunks
                     ticking = asyncio.create_task(self._tick(one, chunks), name=f"state of {one.place}")
                     try:
                         await self._take(one, chunks)
-                    finally:
+                    finally:  # also when this task is cancelled: nobody else knows of the other one
                         ticking.cancel()
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -197,7 +202,7 @@ class Watch:
                     one.silent = False  # from here on a chunk may be expected again
 
     async def _tick(self, one: _Followed, chunks: Chunks) -> None:
-        """Say what and how the stream is, whenever that is another than before."""
+        """Tell visitors how the stream is, whenever that has changed; no event says that a chunk is late."""
         while True:
             self._describe(one, chunks)
             state = one.state(self._sidecar_of(one))

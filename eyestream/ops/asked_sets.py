@@ -8,7 +8,10 @@ from collections.abc import Sequence
 
 from eyestream.errors import ConfigError, meant
 
-__all__ = ["FEATURE_SETS", "asked_features", "recognised_by"]
+__all__ = ["ASKED_CALIBRATION", "FEATURE_SETS", "asked_features", "recognised_by", "sets_and_traits"]
+
+ASKED_CALIBRATION = "everyday-asked-64"
+"""The shipped one."""
 
 FEATURE_SETS = {
     "fatigue": ("blink_rate", "mean_blink_duration"),
@@ -43,9 +46,18 @@ def asked_features(text: str, names: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def recognised_by(features: list[str]) -> str:
-    """What a choice of features costs in recognition, in words."""
-    traits = [word for word, part in (("blink habits", "blink"), ("pupils", "diameter")) if part in " ".join(features)]
-    if traits:
+def sets_and_traits() -> str:
+    """``fatigue (blink habits), load (pupils), reading, ...``: each set, and which trait of people it has."""
+    traits = {name: " and ".join(_traits(features)) for name, features in FEATURE_SETS.items()}
+    return ", ".join(f"{name} ({trait})" if trait else name for name, trait in traits.items())
+
+
+def _traits(features: Sequence[str]) -> list[str]:
+    return [word for word, part in (("blink habits", "blink"), ("pupils", "diameter")) if part in " ".join(features)]
+
+
+def recognised_by(features: Sequence[str]) -> str:
+    """The cost of a choice of features in recognition, in words."""
+    if traits := _traits(features):
         return f"{' and '.join(traits)} are a trait: people may be recognised by how these change"
     return "without blinks and pupils, which are a trait; people may still be recognised by how these change"

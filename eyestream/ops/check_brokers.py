@@ -1,8 +1,7 @@
-"""Whether the brokers keep strangers out, seen by trying: with no login, with a wrong one, and as those who have one.
+"""Trials that show whether the brokers keep strangers out: without a login, with a wrong one, and with each good one.
 
-What is tried goes to topics of a device that does not exist, so that neither a sidecar at work nor an application meets
-it. A subscription that is granted proves nothing (mosquitto grants all of them, and filters what it delivers), so what
-counts is what arrives.
+Trials publish at topics of a device that does not exist, so that no sidecar and no application at work meets them. A
+granted subscription proves nothing: mosquitto grants all, and filters what it delivers. So what counts is what arrives.
 
 For trying things out, one broker without logins on a machine of one person is enough: then only others must stay out.
 """
@@ -24,7 +23,7 @@ from eyestream.rim.config import BrokerSettings, LoginSettings, Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import CONNECT_SECONDS, Message, connect
 from eyestream.rim.plan import Plan
-from eyestream.wire.topics import budget_topic, gaze_topic, meta_topic, private_topic, raw_topic
+from eyestream.wire.topics import budget_topic, gaze_topic, meta_topic, odometer_topic, private_topic, raw_topic
 
 __all__ = ["Others", "addresses_elsewhere", "broker_findings", "laptop_findings", "others_of"]
 
@@ -45,9 +44,9 @@ _SIDECAR, _TRACKER, _APPLICATION, _ANONYMOUS = "the sidecar", "the tracker", "th
 def others_of(
     settings: Settings, tracker: LoginSettings | None, application: LoginSettings | None, ports: Ports = NO_PORTS
 ) -> Others:
-    """Read their logins, where they are at hand; raises ConfigError for one that cannot be used.
+    """Logins of tracker and application, where they are at hand; raises ConfigError for one that cannot be used.
 
-    Where a broker has a port for other machines, each is tried there, too.
+    Where a broker has a port for other machines, each stands there a second time.
     """
     logins = {name: login for name, login in ((_TRACKER, tracker), (_APPLICATION, application)) if login is not None}
     found: dict[str, dict[str, Endpoint]] = {}
@@ -98,7 +97,7 @@ async def broker_findings(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guests:
-    """Who may want to enter a broker, its port for other machines, and who of them must get in."""
+    """Others who may want to enter a broker, its port for other machines, and the one of them who must get in."""
 
     others: Mapping[str, Endpoint]
     port: Port | None
@@ -138,7 +137,7 @@ async def _side(
         rights = await _raw_rights(people, settings)
     else:
         size, owners = await size_finding(own, people.values(), plan), await owner_finding(own, settings)
-        rights = [*await _private_rights(people), size, owners]
+        rights = [*await _private_rights(people, [stream.name for stream in settings.stream]), size, owners]
     return [good(what), await _encryption(side, broker, own), *entered, *entry, *rights]
 
 
@@ -156,7 +155,7 @@ def _ignore(message: Message) -> None:
 
 
 async def _encryption(side: str, broker: BrokerSettings, own: Endpoint) -> Finding:
-    """A Unix socket, or TLS whose certificate is checked: that we got in shows that it fits, here that it must."""
+    """Find a Unix socket, or TLS for the broker's name alone: a certificate that fits any name protects nobody."""
     what = f"{side} broker: a Unix socket, or TLS with the right name"
     if own.unix:
         return good(what)
@@ -177,11 +176,12 @@ async def _encryption(side: str, broker: BrokerSettings, own: Endpoint) -> Findi
 
 
 async def _entry(where: str, own: Endpoint, stranger: Endpoint) -> list[Finding]:
-    """Without a login, and with wrong ones, nobody gets in."""
+    """Try to get in without a login, and with wrong ones."""
     nobody, wrong = f"{where}: nobody gets in without a login", f"{where}: nobody gets in with a wrong login"
     entered = await _refusal(stranger) is None
     remedy = "Set allow_anonymous false on the listener"
     first = bad(nobody, "an anonymous client was let in", remedy) if entered else good(nobody)
+    # The sidecar's own name with a made-up password too: some brokers look at names alone.
     names = [probe_id(), *([] if own.username is None else [own.username])]
     guesses = [dataclasses.replace(stranger, username=name, password=secrets.token_hex(8)) for name in names]
     accepted = [name for name, guess in zip(names, guesses, strict=True) if await _refusal(guess) is None]
@@ -190,7 +190,7 @@ async def _entry(where: str, own: Endpoint, stranger: Endpoint) -> list[Finding]
 
 
 async def _raw_rights(people: Mapping[str, Endpoint], settings: Settings) -> list[Finding]:
-    """Who writes raw rows, who reads them, and whether the broker keeps them."""
+    """Findings on who writes raw rows, who reads them, and whether the broker keeps them."""
     probe = raw_topic(probe_id())
 
     async def write() -> None:
@@ -237,24 +237,33 @@ async def _retention(people: Mapping[str, Endpoint], settings: Settings, probe: 
     return bad(what, "a retained message is there", remedy) if any(m.retain for m in heard[_SIDECAR]) else good(what)
 
 
-async def _private_rights(people: Mapping[str, Endpoint]) -> list[Finding]:
-    """Who writes private chunks, seen by everyone who may read them."""
+async def _private_rights(people: Mapping[str, Endpoint], streams: list[str]) -> list[Finding]:
+    """Findings on who writes private chunks, seen by everyone who may read them.
+
+    An application need not hear every stream: one of the configuration does.
+    """
     device = probe_id()
-    probe, left = private_topic(device), budget_topic(device)
+    probes, left, spent = (
+        [of(device, name) for name in streams] for of in (private_topic, budget_topic, odometer_topic)
+    )
 
     async def write() -> None:
         for name, endpoint in people.items():
-            await _publish(endpoint, probe, name.encode())
-        await _publish(people[_SIDECAR], left, _SIDECAR.encode())
+            for topic in probes:
+                await _publish(endpoint, topic, name.encode())
+        for topic in (*left, *spent):
+            await _publish(people[_SIDECAR], topic, _SIDECAR.encode())
 
-    heard = await _overhear(people, [probe, left, meta_topic(device), "#"], write)
-    arrived = {m.payload.decode(errors="replace") for messages in heard.values() for m in messages if m.topic == probe}
+    metas = [meta_topic(device, name) for name in streams]
+    heard = await _overhear(people, [*probes, *left, *spent, *metas, "#"], write)
+    arrived = {m.payload.decode(errors="replace") for found in heard.values() for m in found if m.topic in probes}
     findings = []
     for name in [name for name in people if name.removesuffix(_FAR) == _APPLICATION]:
         reached = {m.topic for m in heard[name] if m.payload == _SIDECAR.encode()}
-        for topic, words in ((probe, "what the sidecar writes"), (left, "what is left of a budget")):
+        about = (probes, "what the sidecar writes"), (left, "what is left of a budget"), (spent, "what was spent")
+        for topics, words in about:
             what = f"private broker: {words} reaches {name}"
-            findings.append(good(what) if topic in reached else bad(what, "it does not", _ACL))
+            findings.append(bad(what, "it does not", _ACL) if reached.isdisjoint(topics) else good(what))
     for name in [name for name in people if name != _SIDECAR]:
         what = f"private broker: {name} writes no private chunks"
         findings.append(bad(what, "what it wrote arrived", _ACL) if name in arrived else good(what))
@@ -274,7 +283,7 @@ async def _publish(endpoint: Endpoint, topic: str, payload: bytes, retain: bool 
 async def _overhear(
     listeners: Mapping[str, Endpoint], filters: list[str], act: Callable[[], Awaitable[None]]
 ) -> dict[str, list[Message]]:
-    """What each listener hears while `act` runs and shortly after."""
+    """Messages that each listener hears while `act` runs and shortly after."""
     heard: dict[str, list[Message]] = {name: [] for name in listeners}
     ready = {name: asyncio.Event() for name in listeners}
     done = asyncio.Event()

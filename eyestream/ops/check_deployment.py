@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from eyestream.ops.deployment.credentials import days_left
 from eyestream.ops.deployment.layout import CERTIFICATES, MANIFEST, SETTINGS, Item, Manifest, at, read_manifest
-from eyestream.ops.deployment.writing import owners_of
 from eyestream.ops.findings import Finding, bad, good
 from eyestream.rim.config import Settings
 
@@ -34,7 +32,7 @@ def deployment_findings(root: Path, settings: Settings, version: str, now: datet
     Raises
     ------
     ConfigError
-        Its list of files cannot be read, or names a user that is not there.
+        Its list of files cannot be read, or names a user that is not there, or the extra `deploy` is not installed.
     """
     manifest = read_manifest(root)
     if manifest is None:
@@ -56,6 +54,8 @@ def _version(manifest: Manifest, version: str, root: Path) -> Finding:
 
 
 def _places(manifest: Manifest, root: Path) -> Iterator[Finding]:
+    from eyestream.ops.deployment.writing import owners_of  # noqa: PLC0415  only a deployment needs the extra
+
     faults, seen = [], 0
     for place, owner in owners_of(root, manifest.places).items():
         path = at(root, place.path)
@@ -99,6 +99,8 @@ def _has_number(number: int, kind: str) -> bool:
 
 def _certificate(side: str, root: Path, now: datetime.datetime) -> Iterator[Finding]:
     what, remedy = f"the {side} broker's certificate is valid", f"eyestream deploy --upgrade {root}"
+    from eyestream.ops.deployment.credentials import days_left  # noqa: PLC0415  as above
+
     path = at(root, CERTIFICATES[side])
     try:
         days = days_left(path.read_bytes(), now)

@@ -1,4 +1,4 @@
-"""Whether this machine keeps what it must keep: secrets, ledger, memory, time. Nothing is changed."""
+"""Findings on this machine: does it keep secrets, ledger, memory and time as it must? Nothing is changed."""
 
 import os
 import stat
@@ -6,27 +6,32 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanisms.registry import entry_of
+from eyestream.core.spectrum import used
 from eyestream.errors import OperatorError
 from eyestream.ops.findings import Finding, bad, good
 from eyestream.ops.process import keep_memory_private, memory_is_private, not_forbidden
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.plan import Plan, resolved
 
-__all__ = ["Resolved", "configuration_findings", "host_findings"]
+__all__ = ["ConfigurationFindings", "added_findings", "configuration_findings", "host_findings"]
 
 _OTHERS, _OTHERS_WRITE = 0o077, 0o022
 _SECONDS_A_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """Whether a sidecar can be made of a configuration.
+class ConfigurationFindings:
+    """Findings on whether a sidecar can be made of a configuration.
 
     Attributes
     ----------
-    findings : what was found out about that.
+    findings : a line each.
     plan : the configuration, resolved; None where no sidecar can be made of it.
     """
 
@@ -37,20 +42,20 @@ class Resolved:
 def host_findings(
     settings: Settings,
     path: Path,
-    made: Resolved,
+    made: ConfigurationFindings,
     *,
     wall: Callable[[], float],
     monotonic: Callable[[], float],
     pause: Callable[[float], None],
 ) -> list[Finding]:
-    """Everything that can be found out without a broker.
+    """All findings that need no broker.
 
     Parameters
     ----------
     settings, path
         The configuration and its file.
     made
-        What `configuration_findings` found.
+        The result of `configuration_findings`.
     wall, monotonic
         Seconds since 1970, and of a clock that is never set.
     pause
@@ -65,8 +70,27 @@ def host_findings(
     ]
 
 
-def configuration_findings(settings: Settings, path: Path) -> Resolved:
-    """Whether a sidecar can be made of the configuration at `path`: what needs neither ledger, machine nor broker."""
+def added_findings(
+    settings: Settings,
+    path: Path,
+    *,
+    wall: Callable[[], float],
+    monotonic: Callable[[], float],
+    pause: Callable[[float], None],
+) -> list[Finding]:
+    """Findings of `host_findings`, where a table that another distribution adds knows the ledgers and the links."""
+    assert settings.added is not None
+    return [
+        _kept("the configuration is not for others to change", path, _OTHERS_WRITE, "go-w"),
+        _memory(),
+        _clock(wall, monotonic, pause),
+        *configuration_findings(settings, path).findings,
+        *(Finding(*one) for one in settings.added.findings(settings)),
+    ]
+
+
+def configuration_findings(settings: Settings, path: Path) -> ConfigurationFindings:
+    """Find out whether a sidecar can be made of the configuration at `path`, without ledger, machine and broker."""
     what = "calibration, epsilon, budget and sources fit"
     try:
         plan = resolved(settings, path.parent)
@@ -74,8 +98,8 @@ def configuration_findings(settings: Settings, path: Path) -> Resolved:
         _ = plan.metas
     except OperatorError as error:
         remedy = "Correct [[stream]], [stream.privacy], [budget] or [[source]]"
-        return Resolved(tuple(bad(what, line, remedy) for line in str(error).splitlines()), None)
-    return Resolved((good(what), *_hours(plan), *_gaze(plan)), plan)
+        return ConfigurationFindings(tuple(bad(what, line, remedy) for line in str(error).splitlines()), None)
+    return ConfigurationFindings((good(what), *_hours(plan), *_gaze(plan)), plan)
 
 
 def _files(settings: Settings, path: Path) -> Iterator[Finding]:
@@ -106,7 +130,9 @@ def _kept(what: str, path: Path, forbidden: int, mode: str) -> Finding:
         found = os.stat(path)
     except OSError as error:
         return bad(what, f"{path}: {error.strerror}", "Put it there, or correct the path in the configuration")
-    if hasattr(os, "geteuid") and found.st_uid not in (0, os.geteuid()):
+    if not hasattr(os, "geteuid"):
+        return good(f"{what} (not looked at: Windows shows no rights in a mode)")
+    if found.st_uid not in (0, os.geteuid()):
         remedy = f"Run it as the user that runs the sidecar, or as root; or chown {path}"
         return bad(what, f"{path} belongs to another user", remedy)
     if stat.S_IMODE(found.st_mode) & forbidden:
@@ -124,7 +150,7 @@ def _memory() -> Finding:
 
 
 def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Callable[[float], None]) -> Finding:
-    """A day in UTC is what the budget of a day trusts; everything else goes by the clock that is never set."""
+    """Check the host's clock, which the budget of a day trusts. All else goes by the clock that is never set."""
     what = "the clock is sane"
     year = datetime.fromtimestamp(wall(), UTC).year
     if not 2026 <= year <= 2100:
@@ -140,17 +166,26 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
 
 
 def _hours(plan: Plan) -> Iterator[Finding]:
-    """What a purpose comes to, and for how long the ceilings last."""
+    """Findings on the result of a purpose, and on how long the ceilings last."""
     for name, stream in plan.streams.items():
         if stream.purpose is not None:
             yield good(f"the purpose of {name} comes to: {stream.purpose}")
         yield good(f"the ceilings of {name} last: {stream.lasting}")
+        yield from _transforms(name, stream.mechanism)
         for line in stream.warnings:
             yield good(f"{name} can be released, but its {line}")
 
 
+def _transforms(name: str, mechanism: Mechanism) -> Iterator[Finding]:
+    """What computes the coefficients of a mechanism that has any."""
+    if "transform" in entry_of(mechanism.name).options.__struct_fields__:
+        way: Any = mechanism.options.get("transform", "auto")
+        found = used(mechanism.n, max(mechanism.k), way)
+        yield good(f"{found} computes the coefficients of {name}" + " (pyFFTW is not installed)" * (found == "numpy"))
+
+
 def _gaze(plan: Plan) -> Iterator[Finding]:
-    """What the front ends in this process make of gaze, and what a second of it costs."""
+    """Findings on the front ends in this process, and on the cost of a second of gaze."""
     for name, stream in plan.streams.items():
         calibration = stream.mechanism.calibration
         for profile, mark in stream.marks:
@@ -170,10 +205,10 @@ def _gaze(plan: Plan) -> Iterator[Finding]:
 
 
 def _ledger(settings: Settings, plan: Plan | None, today: int) -> Iterator[Finding]:
-    """The ledger as a file that can be read without its lock: also beside a sidecar that is at work."""
+    """Check the ledger. Its file is read without its lock, so also beside a sidecar that is at work."""
     what = "the ledger opens and fits"
     try:
-        reading = read_ledger(settings.sidecar.ledger)
+        reading = read_ledger(settings.sidecar.ledger, seal_by(settings.sidecar.ledger_key))
     except OperatorError as error:
         yield bad(what, str(error), "If chunks were ever released under these pseudonyms, put the backup back")
         return

@@ -22,12 +22,13 @@ from eyestream.errors import LedgerError, LinkError, PayloadError
 from eyestream.ops.findings import Finding, bad, good
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, RefusedError, connect
 from eyestream.rim.plan import Plan
 from eyestream.rim.sidecar.ownership import Ownership, UnseenError
 from eyestream.wire.envelope import MAX_U64
-from eyestream.wire.messages import PrivateChunk, encode_meta, encode_private
+from eyestream.wire.release import PrivateChunk, encode_meta, encode_private
 from eyestream.wire.topics import meta_topic, private_topic, sidecar_status_topic
 
 __all__ = ["owner_finding", "probe_id", "size_finding"]
@@ -108,7 +109,7 @@ def _probe_bytes(plan: Plan, topic: str) -> int:
 
 
 class _Echo:
-    """What comes back of the probes."""
+    """The probes that come back."""
 
     def __init__(self) -> None:
         self.is_there = True
@@ -186,12 +187,12 @@ async def owner_finding(sidecar: Endpoint, settings: Settings) -> Finding:
     former: Mapping[str, tuple[str, ...]] = {}
     name, ledger_id = settings.sidecar.name, secrets.token_bytes(16)
     try:
-        reading = read_ledger(settings.sidecar.ledger)
+        reading = read_ledger(settings.sidecar.ledger, seal_by(settings.sidecar.ledger_key))
         ledger_id, former = reading.header.ledger_id, reading.former_ledgers
     except LedgerError:
         pass  # said by another check; every statement is then another's
     devices = [device.id for device in settings.device]
-    owners = Ownership(name, ledger_id, devices, lambda: None, lambda device: frozenset(former.get(device, ())))
+    owners = Ownership(name, ledger_id, devices, lambda: None, lambda device: former.get(device, ()))
     try:
         async with connect(sidecar, client_id=probe_id(), deliver=owners.deliver) as link:
             await owners.look(link)

@@ -58,7 +58,7 @@ class FoundSource:
 
 
 async def find_sources(hosts: Sequence[str], seconds: float) -> tuple[list[FoundSource], list[str]]:
-    """What there is, and what could not be looked for.
+    """The trackers that there are, and the kinds that could not be looked for.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ async def find_sources(hosts: Sequence[str], seconds: float) -> tuple[list[Found
 async def _phone(host: str, seconds: float) -> FoundSource | None:
     name, port = _split(host, 8080)
     options = {"host": name} | ({} if port == 8080 else {"port": port})
-    source = neon.NeonSource(neon.Options(name, port), load_profile("neon"), _NOWHERE)
+    source = neon.NeonSource(neon.NeonOptions(name, port), load_profile("neon"), _NOWHERE)
     taken = FoundSource(
         "neon", host, None, ("x [px]", "y [px]", "pupils [mm]", "worn"), {"kind": "neon", "options": options}
     )
@@ -98,7 +98,7 @@ async def _phone(host: str, seconds: float) -> FoundSource | None:
 async def _capture(host: str, seconds: float) -> FoundSource | None:
     name, port = _split(host, 50020)
     options = {"host": name} | ({} if port == 50020 else {"port": port})
-    source = core.CoreSource(core.Options(name, port), load_profile("core"), _NOWHERE)
+    source = core.CoreSource(core.CoreOptions(name, port), load_profile("core"), _NOWHERE)
     channels = ("gaze_point_3d [mm]", "pupils [mm]", "confidence")
     return await _counted(
         FoundSource("core", host, None, channels, {"kind": "core", "options": options}), source, seconds

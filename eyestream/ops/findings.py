@@ -1,4 +1,4 @@
-"""What a check found: one line each."""
+"""Findings of a check: one line each."""
 
 from dataclasses import dataclass
 

@@ -116,8 +116,8 @@ Sample = tuple[str, int | str]
 _WITHHELD = ("owner", "lifetime", "day", "wearer", "session", "change")
 """Conditions in which nothing of a stream is released until something changes: the one that lasts longest first."""
 
-PLANNED = frozenset({"lifetime", "day", "wearer", "session", "change"})
-"""Words of `health` that no restart mends: the budget works as it should."""
+PLANNED = frozenset({"paused", "lifetime", "day", "wearer", "session", "change"})
+"""Words of `health` that no restart mends: the wearer said no, or the budget works as it should."""
 
 
 def page_of_word(word: str) -> tuple[int, str]:
@@ -126,7 +126,7 @@ def page_of_word(word: str) -> tuple[int, str]:
 
 
 def pages(made: "Assembly") -> dict[str, Page]:
-    """What `serve` serves of a sidecar, by path."""
+    """The pages that `serve` serves of a sidecar, by path."""
 
     async def figures() -> tuple[int, str]:
         odometers = await asyncio.to_thread(made.odometers)  # it waits for the ledger, which may wait for the disk
@@ -174,6 +174,8 @@ def health(sidecar: "Sidecar") -> str:
         return "raw_link"
     if not sidecar.private_stands:
         return "private_link"
+    if sidecar.pipeline.paused:
+        return "paused"
     return withheld_word(sidecar.pipeline.condition(key) for key in sidecar.pipeline.keys)
 
 
@@ -187,6 +189,11 @@ def _lines(sidecar: "Sidecar") -> Iterator[str]:
     counters, outbox = sidecar.pipeline.counters, sidecar.outbox
     yield from counter("raw_messages_received", "raw messages that came in", [("", sidecar.worker.received)])
     yield from counter("raw_messages_dropped", "raw messages dropped: too many waited", [("", sidecar.worker.dropped)])
+    yield from counter("raw_messages_paused", "raw messages that a pause dropped unread", [("", sidecar.unread)])
+    heard, refused, unbelieved = sidecar.gaze
+    yield from counter("gaze_samples_received", "samples of gaze that came in", [("", heard)])
+    yield from counter("gaze_messages_rejected", "messages of gaze refused", [("", refused)])
+    yield from counter("gaze_samples_untimed", "samples of gaze whose time cannot be true", [("", unbelieved)])
     yield from common_counters(
         counters.taken,
         counters.rejected,
@@ -194,7 +201,7 @@ def _lines(sidecar: "Sidecar") -> Iterator[str]:
         counters,
         outbox.delivered,
     )
-    stale = {"overflow": outbox.overflow, "expired": outbox.expired, "refused": outbox.refused}
+    stale = {"overflow": outbox.overflow, "expired": outbox.expired, "refused": outbox.refused, "paused": outbox.paused}
     yield from counter("chunks_undelivered", "released chunks no broker took in time", by_label("reason", stale))
     yield from counter("links", "connections made", by_label("side", sidecar.links))
     yield from counter(
@@ -210,7 +217,7 @@ def _lines(sidecar: "Sidecar") -> Iterator[str]:
 def common_counters(
     taken: int, rejected: Mapping[str, int], rows: Collection[RowCounters], chunks: ChunkCounters, delivered: int
 ) -> Iterator[str]:
-    """What a sidecar and a worker of a fleet both count."""
+    """Counters that a sidecar and a worker of a fleet share."""
     yield from counter("raw_messages_taken", "raw messages whose rows went to their device", [("", taken)])
     yield from counter("raw_messages_rejected", "raw messages refused", by_label("reason", rejected))
     kinds = ("accepted", "late", "duplicate", "stale_session", "refused", "jump", "wearer")

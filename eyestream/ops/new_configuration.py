@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from eyestream.core.mechanisms.registry import DEFAULT, beginnings, build
 from eyestream.core.purposes import PURPOSES, Choice, Wish
 from eyestream.errors import ConfigError
-from eyestream.ops.asked_sets import asked_features
+from eyestream.ops.asked_sets import ASKED_CALIBRATION, asked_features
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.package_data import fresh_configuration, without_baseline
+from eyestream.rim.files.package_data import default_epsilon, fresh_configuration, without_baseline
 from eyestream.streams import StreamSpec
 
 __all__ = ["ChosenTables", "at_broker", "of_features", "of_mechanism", "reach_of_features"]
@@ -19,8 +19,6 @@ __all__ = ["ChosenTables", "at_broker", "of_features", "of_mechanism", "reach_of
 _REACH_S = 31.5
 """Seconds of gaze that a row of the 52 features depends on: its window of 30 s, and 1.47 s, the memory of the corpus'
 front end (smi-glasses). For another tracker `eyestream check` and `guarantee` know it."""
-
-_ASKED = "everyday-asked-64"
 
 _NO_CLASS = "# without `correlation`: a class of processes says nothing of a session's baseline\n"
 
@@ -149,10 +147,10 @@ def of_features(features: str, fresh: str) -> str:
 
     Epsilon, ceilings and baseline are those of the default: its chunks are as long.
     """
-    calibration, epsilon = calibrations.load(_ASKED), tomllib.loads(fresh)["stream"][0]["privacy"]["epsilon"]
+    calibration = calibrations.load(ASKED_CALIBRATION)
     names = asked_features(features, calibration.names)
-    build(calibration, epsilon, features=names)
-    text = fresh.replace(f'"{beginnings()[DEFAULT].calibration}"', f'"{_ASKED}"', 1)
+    build(calibration, default_epsilon(), features=names)
+    text = fresh.replace(f'"{beginnings()[DEFAULT].calibration}"', f'"{ASKED_CALIBRATION}"', 1)
     text, count = re.subn(r"(?m)^# features = \[.*?\]", f"features = {json.dumps(names)}", text, count=1)
     assert count == 1
     return text

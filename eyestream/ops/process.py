@@ -1,4 +1,4 @@
-"""What this process asks of the system: to keep its memory to itself, and to be known as ready, alive or stopping.
+"""Requests to the system: to keep this process' memory to itself, and to know it as ready, alive or stopping.
 
 The memory holds raw rows. A core limit of 0 stops core files. It does not stop a core that the kernel pipes into a
 program (core(5)), and it does not stop another process of the same user from reading our memory; a process that is not
@@ -24,13 +24,14 @@ except ImportError:
 __all__ = ["keep_memory_private", "memory_is_private", "not_forbidden"]
 
 _GET_DUMPABLE, _SET_DUMPABLE = 3, 4
+_LINUX = ("linux", "android")  # Python 3.13 and later tell Android from Linux
 
 
 def keep_memory_private() -> None:
     """No core of this process, in a file or through a pipe, and no debugger at it, as far as the system can do that."""
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
+    if sys.platform in _LINUX:
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -40,11 +41,11 @@ def memory_is_private() -> bool:
 
 
 def not_forbidden() -> list[str]:
-    """What could still read the memory of this process, in words; empty when nothing can."""
+    """Ways in which the memory of this process can still be read, in words; empty when there is none."""
     found = []
     if resource is None or resource.getrlimit(resource.RLIMIT_CORE) != (0, 0):
         found.append("a core file")
-    if sys.platform != "linux" or ctypes.CDLL(None).prctl(_GET_DUMPABLE, 0, 0, 0, 0) != 0:
+    if sys.platform not in _LINUX or ctypes.CDLL(None).prctl(_GET_DUMPABLE, 0, 0, 0, 0) != 0:
         found.append("a debugger of the same user")
     return found
 

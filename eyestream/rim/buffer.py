@@ -90,7 +90,7 @@ class FairQueue(Generic[Sender, Item]):
 
     @property
     def next_sender(self) -> Sender | None:
-        """Whose item `pop` returns; None when nothing waits but items of senders that are paused."""
+        """Sender of the item that `pop` returns; None when nothing waits but items of senders that are paused."""
         return next(iter(self._ready), None)
 
     def holds(self, sender: Sender) -> bool:
@@ -122,6 +122,14 @@ class FairQueue(Generic[Sender, Item]):
         items = self._paused.pop(sender)
         if items:
             self._ready[sender] = items
+
+    def clear(self) -> int:
+        """Forget all items, of senders that are paused too; how many."""
+        held, self._held = self._held, 0
+        self._ready.clear()
+        for items in self._paused.values():
+            items.clear()
+        return held
 
     def _make_room(self, sender: Sender) -> Sender:
         """Drop the oldest item of the sender with the most: of `sender`, when that has more than an equal share."""

@@ -1,4 +1,4 @@
-"""What lives outside this package, named by its place: ``package.module:NAME``.
+"""Code outside this package, named by its place: ``package.module:NAME``.
 
 Who names a place chooses code that runs in this process: it sees raw rows, and what it claims is its own.
 """

@@ -1,1 +1,1 @@
-"""What trackers and applications import: publish raw rows, subscribe to private chunks, replay a recording."""
+"""The kit of trackers and applications: publish raw rows, subscribe to private chunks, replay a recording."""

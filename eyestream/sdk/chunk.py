@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, meant
 from eyestream.streams import GAZE
 
 if TYPE_CHECKING:
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import xarray
 
 __all__ = ["Chunk"]
+
+_NAMED, _LONGEST = 4, 40
+"""Features that a refusal names at most, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +56,8 @@ class Chunk:
         When it arrived, in seconds of the same clock.
     mechanism
         What released it, by name.
+    reach_s
+        Seconds of gaze before its first column that it may depend on, as its guarantee says; None where that does not.
     """
 
     session: int
@@ -71,10 +76,11 @@ class Chunk:
     when_error_s: float = 0.0
     received: float = 0.0
     mechanism: str = ""
+    reach_s: float | None = None
 
     @property
     def view(self) -> Any:
-        """What the values mean, as the entry of the mechanism says (`Entry.view`); None where names and units say it.
+        """Meaning of the values, as the entry of the mechanism says (`Entry.view`); None where names and units say it.
 
         Raises
         ------
@@ -98,32 +104,46 @@ class Chunk:
     @property
     def gaze(self) -> NDArray[np.float32]:
         """(n, 2) where the eye looked in degrees, to the right and up; raises ConfigError for a stream of others."""
-        return np.stack([self._of(name) for name in GAZE], axis=1)
+        return np.stack([self.feature(name) for name in GAZE], axis=1)
 
     @property
     def gaze_error(self) -> NDArray[np.float32]:
-        """(n,) degrees that the gaze is expected to be off: more in one half of the cases, less in the other."""
-        return self._of("gaze_error")
+        """(n,) degrees within which about half of the gaze lies; at 3.3 a slot 0.44 to 0.64 of other people's gaze."""
+        return self.feature("gaze_error")
 
-    def _of(self, name: str) -> NDArray[np.float32]:
-        """(n,) the feature of a name."""
+    def feature(self, name: str) -> NDArray[np.float32]:
+        """(n,) released values of a feature; raises ConfigError where the stream has none of this name."""
         if name not in self.names:
-            raise ConfigError(f"the stream has no {name}; it has {', '.join(self.names[:4])} and so on")
+            more = " and so on" if len(self.names) > _NAMED else ""
+            known = [repr(one[:_LONGEST])[1:-1] for one in self.names]  # whoever described the stream chose them
+            has = f"{', '.join(known[:_NAMED])}{more}"
+            raise ConfigError(f"the stream has no {name}; it has {has}{meant(name, known)}")
         row: NDArray[np.float32] = self.values[self.names.index(name)]
         return row
 
     @property
     def latency_s(self) -> float:
-        """Seconds from its last column to its arrival, beyond the shortest that a chunk of the session took."""
+        """Seconds from its last row to its arrival, beyond the shortest that a chunk of the session took.
+
+        So old was its newest gaze. How old the oldest was says `oldest_gaze_s`.
+        """
         return self.received - float(self.when[-1])
 
     @property
     def age_s(self) -> float:
         """Seconds from its first column to its arrival: the age of the oldest row in it.
 
-        A row may describe gaze from before its moment: of the shipped front end the last 30 s.
+        A row describes gaze from before its moment: see `oldest_gaze_s`.
         """
         return self.received - float(self.when[0])
+
+    @property
+    def oldest_gaze_s(self) -> float | None:
+        """Most seconds from the oldest gaze that its rows describe to its arrival; None where `reach_s` is not known.
+
+        Gaze of a baseline, which is subtracted from all chunks of its session, is older.
+        """
+        return None if self.reach_s is None else self.age_s + self.reach_s
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A table with a row for each moment (`t`) and a column for each feature.

@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import logging
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,13 +17,24 @@ from eyestream.rim.buffer import DropOldest
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError
 from eyestream.sdk.chunk import Chunk
 from eyestream.sdk.chunk_clock import ChunkClock
-from eyestream.wire import messages, topics
-from eyestream.wire.release import CLAIM
+from eyestream.sdk.odometer import OdometerWatch, OtherLedger, WentBack
+from eyestream.wire import topics
+from eyestream.wire.release import CLAIM, Meta, PrivateChunk, decode_meta, decode_private
+from eyestream.wire.status import Budget, Reading, Status, decode_budget, decode_reading, decode_status
 
 __all__ = ["Chunks", "Connection", "Event", "Gap", "Silence"]
 
+_LOG = logging.getLogger("eyestream.odometer")
+
 _SILENT_CHUNKS = 3
 """Chunk lengths without a chunk, while the sidecar says that it is online, after which a stream counts as silent."""
+
+_EARLY_S = 1e-6
+"""A loop may wake a waiter so much too early. The rest of the wait may be less than its clock can show: then the waiter
+would wait for no time at all, again and again."""
+
+_REACH = re.compile(r"enters every row of its session within (\d{1,9}(?:\.\d{1,9})?) s of it")
+"""The words of a guarantee that say how far back a row reaches."""
 
 _SESSIONS = 64
 """Latest sessions whose chunks are known again; more than there can be among chunks that are sent a second time."""
@@ -62,12 +76,12 @@ class Connection:
     up: bool
 
 
-Event = Chunk | Gap | Silence | Connection | messages.Status | messages.Budget
-"""What `Chunks.events` gives, in order. The sidecar's own words come as they are: how the stream is, what is left."""
+Event = Chunk | Gap | Silence | Connection | Status | Budget | WentBack | OtherLedger
+"""Items of `Chunks.events`, in order. The sidecar's own words come as they are: how the stream is, what is left."""
 
 
 def _gap_between(last: Chunk | None, chunk: Chunk) -> Gap | None:
-    """What is missing between two chunks; a session that begins, or that one joins, has no gap."""
+    """Chunks that are missing between two others; a session that begins, or that one joins, has no gap."""
     if last is None or last.session != chunk.session or chunk.index == last.index + 1:
         return None
     return Gap(chunk.session, last.index + 1, chunk.index - last.index - 1)
@@ -82,27 +96,33 @@ class Chunks:
         buffer: int,
         stream: str = topics.FEATURE_STREAM,
         clock: Callable[[], float] = time.monotonic,
+        odometer: OdometerWatch | None = None,
     ) -> None:
+        self._place = f"{device}/{stream}"
         self._topics = (
             topics.meta_topic(device, stream),
             topics.status_topic(device, stream),
             topics.private_topic(device, stream),
         )
         self._budget_topic = topics.budget_topic(device, stream)
-        self._known = frozenset((*self._topics, self._budget_topic))
+        self._odometer_topic = topics.odometer_topic(device, stream)
+        self._known = frozenset((*self._topics, self._budget_topic, self._odometer_topic))
         self._arrived: DropOldest[Chunk] = DropOldest(buffer)
         # Kept by the broker, before the description:
-        self._early: DropOldest[tuple[messages.PrivateChunk, str | None, float]] = DropOldest(buffer)
+        self._early: DropOldest[tuple[PrivateChunk, str | None, float]] = DropOldest(buffer)
         self._last: dict[int, int] = {}  # last chunk of each of the latest sessions
         self._clock, self._clocks = clock, dict[int, ChunkClock]()  # by session, as long as its last chunk is known
         self._subscribed = asyncio.Event()
         self._told, self._changed = asyncio.Event(), asyncio.Event()
-        self.meta: messages.Meta | None = None
-        """What the sidecar says of the stream: names, units, mechanism, noise; None until it has said it."""
-        self.status: messages.Status | None = None
+        self.meta: Meta | None = None
+        """The sidecar's description of the stream: names, units, mechanism, noise; None until it has come."""
+        self.status: Status | None = None
         """The sidecar's last word on the device; None until it has said one."""
-        self.budget: messages.Budget | None = None
-        """What is left: told behind each chunk; None until it was told, which a sidecar of 0.1.0 does not."""
+        self.budget: Budget | None = None
+        """The rest of the budget: it comes after each chunk; None until then. A sidecar of 0.1.0 sends none."""
+        self.odometer = odometer or OdometerWatch()
+        """The watch of what the stream has spent, which notices that its ledger went back."""
+        self._noticed: dict[type, WentBack | OtherLedger] = {}
         self.refusals: Counter[str] = Counter()
         """Messages that were no message of ours, or not of the stream that was described, by reason."""
         self.connected = False
@@ -176,10 +196,13 @@ class Chunks:
                 last, since = chunk, clock()
                 said.pop(Silence, None)
                 continue
-            for now in (Connection(self.connected), self.status, self.budget, self._silence(clock() - since)):
-                if now is not None and said.get(type(now)) != now:
+            states = (Connection(self.connected), self.status, self.budget, self._silence(clock() - since))
+            for now in (*self._noticed.values(), *states):
+                before = said.get(type(now))
+                # A ledger that changes to another one, and again, says the same words of each change.
+                if now is not None and now is not before and (now != before or isinstance(now, OtherLedger)):
                     said[type(now)] = now
-                    if isinstance(now, Connection | messages.Status):  # from here on a chunk may be expected
+                    if isinstance(now, Connection | Status):  # from here on a chunk may be expected
                         since = clock()
                     yield now
             with contextlib.suppress(TimeoutError):
@@ -187,14 +210,14 @@ class Chunks:
                     await told.wait()
 
     def _silence(self, silent_s: float) -> Silence | None:
-        """What to say of no chunk for so long: nothing while the stream is described as not releasing."""
+        """The event of no chunk for so long; none while the stream is described as not releasing."""
         online = self.connected and self.status is not None and self.status.state == "online"
         length = self._chunk_s
-        return Silence(_SILENT_CHUNKS * length) if online and length and silent_s >= _SILENT_CHUNKS * length else None
+        return Silence(_SILENT_CHUNKS * length) if online and length and self._patience_s(silent_s) is None else None
 
     def _patience_s(self, silent_s: float) -> float | None:
         left = _SILENT_CHUNKS * self._chunk_s - silent_s
-        return left if left > 0 else None
+        return left if left > _EARLY_S else None
 
     @property
     def _chunk_s(self) -> float:
@@ -216,6 +239,8 @@ class Chunks:
 
     async def _serve(self, link: Link) -> None:
         with contextlib.suppress(RefusedError):  # rights of before there was this topic: all else works without it
+            await link.subscribe(self._odometer_topic, 0)  # of QoS 0 nothing is queued, and nothing comes again
+        with contextlib.suppress(RefusedError):
             await link.subscribe(self._budget_topic, topics.QOS)  # first: who hears `exhausted` knows what is left
         await link.subscribe_all(self._topics, topics.QOS)  # the description before the chunks
         self._subscribed.set()
@@ -236,19 +261,28 @@ class Chunks:
             return
         try:
             if message.topic == meta:
-                self.meta = messages.decode_meta(message.payload)
+                self.meta = decode_meta(message.payload)
                 while (early := self._early.pop()) is not None:
                     self._accept(*early)
             elif message.topic == status:
-                self.status = messages.decode_status(message.payload)
+                self.status = decode_status(message.payload)
             elif message.topic == private:
                 claim = dict(message.more.user).get(CLAIM)
-                self._accept(messages.decode_private(message.payload), claim, self._clock())
+                self._accept(decode_private(message.payload), claim, self._clock())
+            elif message.topic == self._budget_topic:
+                self.budget = decode_budget(message.payload)
             else:
-                self.budget = messages.decode_budget(message.payload)
+                self._note_reading(decode_reading(message.payload), kept=message.retain)
         except PayloadError as error:
             self.refusals[error.reason] += 1
         self._tell(message.topic != private)
+
+    def _note_reading(self, reading: Reading, *, kept: bool) -> None:
+        found = self.odometer.note(reading, kept=kept)
+        if found is not None:
+            self._noticed[type(found)] = found
+            level = logging.INFO if isinstance(found, OtherLedger) and found.moved else logging.WARNING
+            _LOG.log(level, "%s: %s", self._place, found)
 
     def _tell(self, changed: bool) -> None:
         """Wake whoever waits for something new."""
@@ -258,7 +292,7 @@ class Chunks:
             before, self._changed = self._changed, asyncio.Event()
             before.set()
 
-    def _accept(self, chunk: messages.PrivateChunk, claim: str | None, received: float) -> None:
+    def _accept(self, chunk: PrivateChunk, claim: str | None, received: float) -> None:
         if self.meta is None:
             self._early.put((chunk, claim, received))
             return
@@ -293,5 +327,16 @@ class Chunks:
                 when_error_s=error_s,
                 received=received,
                 mechanism=self.meta.mechanism,
+                reach_s=_reach(self.meta.guarantee, 0.0 if len(t) > 1 else chunk.dt),
             )
         )
+
+
+@lru_cache(maxsize=8)
+def _reach(guarantee: str, column_s: float) -> float | None:
+    """Seconds of gaze before the moment of a column that it may depend on: of its rows, and of what a row describes.
+
+    A column that is alone in its chunk may stand for rows of all of it, and has its first moment.
+    """
+    found = _REACH.search(guarantee)
+    return None if found is None else float(found[1]) + column_s

@@ -1,17 +1,20 @@
-"""Who is served on a private broker: what its sidecars have described, and what comes while we listen."""
+"""Streams that are served on a private broker: what its sidecars have described, and what comes while we listen."""
 
 import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from eyestream.errors import PayloadError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError
-from eyestream.wire.messages import Budget, Meta, Status, decode_budget, decode_meta, decode_private, decode_status
+from eyestream.sdk.odometer import OdometerWatch
+from eyestream.wire.release import Meta, decode_meta, decode_private
+from eyestream.wire.status import Budget, Status, decode_budget, decode_reading, decode_status
 from eyestream.wire.topics import QOS, SIDECAR_STREAM, every_topic, parse_topic
 
 __all__ = ["Found", "discover", "discovering"]
@@ -44,6 +47,8 @@ class Found:
         When its status came, in the same seconds; None where the broker had kept it.
     unreadable
         Messages that could not be read.
+    odometer
+        Whether its ledger went back.
     """
 
     device: str
@@ -55,6 +60,7 @@ class Found:
     at: float = 0.0
     said_at: float | None = None
     unreadable: int = 0
+    odometer: OdometerWatch = field(default_factory=OdometerWatch, repr=False)
 
     @property
     def is_sidecar(self) -> bool:
@@ -72,13 +78,21 @@ class Found:
                     self.meta = decode_meta(payload)
                 case "budget":
                     self.budget = decode_budget(payload)
+                case "odometer":
+                    self.odometer.note(decode_reading(payload), kept=kept)
                 case "private":
                     self.chunk, self.at = decode_private(payload).chunk, time.monotonic()
         except PayloadError:
             self.unreadable += 1
 
 
-async def discover(broker: str | BrokerSettings, *, seconds: float = 2.0, wait_s: float = 10.0) -> list[Found]:
+async def discover(
+    broker: str | BrokerSettings,
+    *,
+    seconds: float = 2.0,
+    wait_s: float = 10.0,
+    odometers: Mapping[tuple[str, str], OdometerWatch] = MappingProxyType({}),
+) -> list[Found]:
     """Listen to a private broker for some seconds; gives streams and sidecars, by name.
 
     What a stream says stays at the broker when its sidecar is gone: the status of the sidecar is then offline, lost.
@@ -91,6 +105,8 @@ async def discover(broker: str | BrokerSettings, *, seconds: float = 2.0, wait_s
         How long to listen. What is retained comes at once. Chunks come every 16 to 64 s with the shipped calibrations.
     wait_s
         How long to wait for the first connection.
+    odometers
+        What was heard before, by device and stream.
 
     Raises
     ------
@@ -104,14 +120,19 @@ async def discover(broker: str | BrokerSettings, *, seconds: float = 2.0, wait_s
     >>> async def devices():
     ...     return [found.device for found in await discover("mqtt://localhost") if not found.is_sidecar]
     """
-    async with discovering(broker, wait_s=wait_s) as seen:
+    async with discovering(broker, wait_s=wait_s, odometers=odometers) as seen:
         await asyncio.sleep(seconds)
     return [seen[place] for place in sorted(seen)]
 
 
 @contextlib.asynccontextmanager
-async def discovering(broker: str | BrokerSettings, *, wait_s: float) -> AsyncIterator[Mapping[tuple[str, str], Found]]:
-    """What has been heard so far, by device and stream, kept up to date while the body runs. Raises as `discover`."""
+async def discovering(
+    broker: str | BrokerSettings,
+    *,
+    wait_s: float,
+    odometers: Mapping[tuple[str, str], OdometerWatch] = MappingProxyType({}),
+) -> AsyncIterator[Mapping[tuple[str, str], Found]]:
+    """Streams heard of so far, by device and stream, kept up to date while the body runs. Raises as `discover`."""
     endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
     seen: dict[tuple[str, str], Found] = {}
 
@@ -119,6 +140,8 @@ async def discovering(broker: str | BrokerSettings, *, wait_s: float) -> AsyncIt
         await link.subscribe_all([every_topic("meta"), every_topic("status"), every_topic("private")], QOS)
         with contextlib.suppress(RefusedError):  # rights of before there was this topic
             await link.subscribe(every_topic("budget"), QOS)
+        with contextlib.suppress(RefusedError):
+            await link.subscribe(every_topic("odometer"), 0)  # of QoS 0 nothing comes again
         await asyncio.Event().wait()
 
     def deliver(message: Message) -> None:
@@ -126,7 +149,9 @@ async def discovering(broker: str | BrokerSettings, *, wait_s: float) -> AsyncIt
             topic = parse_topic(message.topic)
             place = topic.device, topic.stream
             if place in seen or len(seen) < MOST_FOUND:
-                seen.setdefault(place, Found(*place)).note(topic.leaf, message.payload, kept=message.retain)
+                if place not in seen:
+                    seen[place] = Found(*place, odometer=odometers.get(place) or OdometerWatch())
+                seen[place].note(topic.leaf, message.payload, kept=message.retain)
 
     link = ReconnectingLink(endpoint, serve, what="private broker", client_id=None, deliver=deliver)
     async with link.beside(wait_s):

@@ -20,7 +20,9 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.messages import NO_PROPERTIES
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, Properties, RefusedError
-from eyestream.wire import gaze, messages, topics
+from eyestream.wire import gaze, topics
+from eyestream.wire.raw import MAX_WEARER, ROWS, encode_raw, rows_hash, rows_per_message
+from eyestream.wire.release import decode_meta
 
 __all__ = ["Publisher"]
 
@@ -118,7 +120,7 @@ class Publisher:
         self._topic, self._gaze_topic = topics.raw_topic(device, stream), topics.gaze_topic(device)
         self._meta_topic = topics.meta_topic(device, stream)
         self._schema, self._wearer = schema, _handle(wearer)
-        said = ((messages.ROWS, messages.rows_hash(tuple(names), tuple(units), rate)),) if names else ()
+        said = ((ROWS, rows_hash(tuple(names), tuple(units), rate)),) if names else ()
         self._more = Properties(user=said)
         self._asks, self._gaze_s = hold and bool(names), gaze_s
         self._chunk = 0
@@ -209,7 +211,7 @@ class Publisher:
     def _due(self) -> int:
         """How many of the rows that are held go now."""
         held = len(self._rows)
-        most = min(messages.rows_per_message(len(self.names)), int(_LONGEST_S * self.rate))
+        most = min(rows_per_message(len(self.names)), int(_LONGEST_S * self.rate))
         if not self._chunk or not self._begun or held >= most:
             return held
         return max(0, held - self.next_seq % self._chunk)
@@ -220,7 +222,7 @@ class Publisher:
             return []
         first, block, times = self._rows.take(count)
         self._begun = True
-        return [(messages.encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer), count)]
+        return [(encode_raw(self.session, first, block, self._schema, t=times, wearer=self._wearer), count)]
 
     async def send_gaze(self, t: ArrayLike, values: ArrayLike) -> bool:
         """Take samples of gaze, and publish them when they span `gaze_s`; a lost eye is a sample of NaN.
@@ -248,7 +250,7 @@ class Publisher:
         block = block[None, :] if block.ndim == 1 else block
         if block.ndim != 2 or times.shape != block.shape[:1]:
             raise ValueError(f"gaze: expected one time for each sample, got {times.shape} and {block.shape}")
-        fits = self._gaze.fits(block, messages.rows_per_message(block.shape[1]))
+        fits = self._gaze.fits(block, rows_per_message(block.shape[1]))
         parts = [] if fits else self._packed_gaze()
         self._gaze.add(times, block)
         if self._gaze.span >= self._gaze_s:
@@ -271,7 +273,7 @@ class Publisher:
         following = self._wearer if wearer is None else _handle(wearer)
         parts = self._packed_rows(len(self._rows))
         nothing = np.empty((0, len(self.names)), dtype=np.float32)
-        payload = messages.encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
+        payload = encode_raw(self.session, self.next_seq, nothing, self._schema, end=True, wearer=self._wearer)
         self.session = max(self.session + 1, time.time_ns())
         self.next_seq, self._seen, self._wearer, self._begun = 0, 0, following, False
         return await self._hand_over(self._topic, [*parts, (payload, 0)])
@@ -287,7 +289,7 @@ class Publisher:
         """The description of the stream, which has the length of a chunk."""
         if message.topic == self._meta_topic:
             with contextlib.suppress(PayloadError):
-                self._chunk = messages.decode_meta(message.payload).n
+                self._chunk = decode_meta(message.payload).n
 
     async def _ask(self, link: Link) -> None:
         """Subscribe to the description; a broker that ends the link over that is not asked again."""
@@ -303,8 +305,8 @@ class Publisher:
 
 
 def _handle(wearer: int) -> int:
-    if not 0 <= wearer <= messages.MAX_WEARER:
-        raise ConfigError(f"wearer: expected a number from 0 to {messages.MAX_WEARER}")
+    if not 0 <= wearer <= MAX_WEARER:
+        raise ConfigError(f"wearer: expected a number from 0 to {MAX_WEARER}")
     return wearer
 
 
@@ -399,6 +401,8 @@ class _Carrier:
             return False
         entry = _Pending(topic, payload, more, asyncio.get_running_loop().create_future())
         await self._pending.put(entry)
+        if not self.stands:  # the link went while this waited for room: nobody reads the queue, which holds this alone
+            _answer(self._pending.get_nowait(), taken=False)
         return await entry.taken
 
     async def serve(self, link: Link, first: Callable[[Link], Awaitable[None]]) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from eyestream.rim.files.recordings import Recording
 from eyestream.sdk.publisher import Publisher
-from eyestream.wire.messages import rows_per_message
+from eyestream.wire.raw import rows_per_message
 
 __all__ = ["replay", "row_numbers"]
 

@@ -13,6 +13,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.sdk.chunk import Chunk
 from eyestream.sdk.chunks import Chunks
+from eyestream.sdk.odometer import OdometerWatch
 from eyestream.wire import topics
 
 __all__ = ["Chunk", "Chunks", "listen", "subscribe"]
@@ -30,6 +31,7 @@ async def subscribe(
     buffer: int = 256,
     wait_s: float = 10.0,
     clock: Callable[[], float] = time.monotonic,
+    odometer: OdometerWatch | None = None,
 ) -> AsyncIterator[Chunks]:
     """Receive the private chunks of a stream of `device`: those published from now on; reconnects by itself.
 
@@ -52,6 +54,8 @@ async def subscribe(
     clock
         The clock of `Chunk.when` and `Chunk.received`, in seconds: the one of your own events, for example
         `time.time`. One that is set moves the moments.
+    odometer
+        What an earlier subscription heard, so that a ledger that went back meanwhile is noticed too.
 
     Raises
     ------
@@ -68,7 +72,7 @@ async def subscribe(
     ...             print(chunk.names, chunk.values.mean(axis=1))
     """
     endpoint = Endpoint.of(BrokerSettings(broker) if isinstance(broker, str) else broker)
-    chunks = Chunks(device, buffer, stream, clock)
+    chunks = Chunks(device, buffer, stream, clock, odometer)
     if client_id == "":
         raise ConfigError("client_id: expected at least one character, or None")
     # A broker holds the subscriptions of a kept session until somebody ends each of them by name, and nobody can ask
@@ -104,12 +108,13 @@ def listen(
     wait_s: float = 10.0,
     silent_s: float | None = None,
     clock: Callable[[], float] = time.monotonic,
+    odometer: OdometerWatch | None = None,
 ) -> Iterator[Chunk]:
     """Private chunks as they arrive, for programs without asyncio; the connection ends with the loop over them.
 
     Parameters
     ----------
-    broker, device, stream, client_id, wait_s, clock
+    broker, device, stream, client_id, wait_s, clock, odometer
         As for `subscribe`.
     silent_s
         End after so many seconds without a chunk; by default never.
@@ -126,7 +131,9 @@ def listen(
     ...         print(chunk.to_pandas().mean())
     """
     with _loop_beside() as loop:
-        subscription = subscribe(broker, device, stream=stream, client_id=client_id, wait_s=wait_s, clock=clock)
+        subscription = subscribe(
+            broker, device, stream=stream, client_id=client_id, wait_s=wait_s, clock=clock, odometer=odometer
+        )
         chunks = _done(loop, subscription.__aenter__())
         try:
             while (chunk := _done(loop, _next(chunks, silent_s))) is not None:
@@ -136,7 +143,7 @@ def listen(
 
 
 def _done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Result]) -> Result:
-    """What `work` gives in the loop beside; Ctrl-C here ends it there."""
+    """The result of `work` in the loop beside; Ctrl-C here ends it there."""
     future = asyncio.run_coroutine_threadsafe(work, loop)
     try:
         return future.result()

@@ -1,4 +1,4 @@
-"""What every payload has in common: a size, a msgpack map, the version in front, known keys, each once.
+"""Envelope of every payload: a size, a msgpack map, the version in front, known keys, each once.
 
 Everything here runs on bytes of a stranger. The answer is a typed message or a `PayloadError` with one word of
 `REASONS`; nothing of the payload enters the error or its chain of causes.
@@ -23,6 +23,8 @@ __all__ = [
     "MAX_PAYLOAD_BYTES",
     "MAX_RELEASE_BYTES",
     "MAX_U64",
+    "MOST_NESTED",
+    "MOST_WALKED",
     "REASONS",
     "U64",
     "VERSION",
@@ -40,6 +42,10 @@ MAX_PAYLOAD_BYTES = 65_536
 """Cap on `raw`, `status` and `budget`, checked before a byte is decoded (msgpack can grow 73 times in memory)."""
 MAX_RELEASE_BYTES = 4 * 1024 * 1024
 """Cap on `private` and `meta`, which a subscriber decodes."""
+MOST_NESTED = 100
+"""Containers in each other, the map of the message among them; no message of ours has more than three."""
+MOST_WALKED = 2_000
+"""Values that are looked at for the depth of a payload that is no message of ours: a stranger must not hold us up."""
 MAX_U64 = 2**64 - 1
 
 
@@ -59,7 +65,7 @@ REASONS = frozenset(
         "not_msgpack",  # empty, cut short, followed by more bytes, a reserved byte, text that is not UTF-8
         "not_a_map",  # something else than a map
         "version",  # the first key is not `v`, or its value is not the integer 1
-        "nesting",  # nested too deep to be looked at
+        "nesting",  # more than MOST_NESTED containers in each other, or too many values to tell
         "duplicate_key",  # a key occurs twice
         "missing_key",
         "unknown_key",
@@ -85,6 +91,13 @@ _VERSION_ONE = tuple(
 )
 _BROKEN = (ValueError, OverflowError, RecursionError)
 _FIELDS = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
+
+# Codes of msgpack, by https://github.com/msgpack/msgpack/blob/master/spec.md: of those with a size of their own, its
+# width and what follows beside it; of the others, the bytes that follow.
+_SIZED = {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1)}
+_SIZED |= {0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0)}
+_FOLLOW = dict(zip(range(0xCA, 0xD9), (4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 2, 3, 5, 9, 17), strict=True))
+_SCALARS = bytes({*range(256)} - {*range(0x80, 0xA0), *range(0xDC, 0xE0)})
 
 
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="v", tag=VERSION):
@@ -112,8 +125,8 @@ def open_envelope(
 ) -> M:
     """The typed map in `payload`.
 
-    The order of the questions is fixed: size, map, version, structure, keys, types. A payload of a later version is
-    therefore told ``version`` whatever else it holds.
+    The order of the questions is fixed: size, map, version, depth, structure, keys, types. So a payload of a later
+    version is told ``version`` whatever else it holds.
 
     Parameters
     ----------
@@ -140,11 +153,11 @@ def open_envelope(
     if not data.startswith(_VERSION_ONE, offset):
         raise refuse("version")
     try:
-        message = decoder.decode(data)
+        message = decoder.decode(data)  # as deep as its types: it stops before what is none of them
     except msgspec.ValidationError:
-        reason = _complaint(data, entries, decoder.type)
+        reason = "nesting" if _is_deep(data) else _complaint(data, entries, decoder.type)
     except _BROKEN:
-        reason = "not_msgpack"
+        reason = "nesting" if _is_deep(data) else "not_msgpack"
     else:
         if entries == _entries(message):
             return message
@@ -164,6 +177,44 @@ def _map_header(data: bytes) -> tuple[int, int]:
     if len(data) < offset:
         raise refuse("not_msgpack")
     return int.from_bytes(data[1:offset], "big"), offset
+
+
+def _is_deep(data: bytes) -> bool:
+    """Whether more than `MOST_NESTED` containers stand in each other, before the first byte that is none of msgpack.
+
+    msgspec calls itself for each level. How many of them fit depends on the interpreter and on the thread's stack (128
+    KiB with musl), and where they do not fit the process dies. So levels are counted without a call. That takes a
+    quarter of a microsecond for each value, and would stop the loop for 16 ms. So what goes on after `MOST_WALKED`
+    values is taken for deep.
+    """
+    if len(data.translate(None, _SCALARS)) <= MOST_NESTED:
+        return False
+    at, left, around = 0, 1, list[int]()
+    for _ in range(MOST_WALKED):
+        if at >= len(data):
+            return False
+        code, at, left = data[at], at + 1, left - 1
+        if code in _SIZED:
+            width, beside = _SIZED[code]
+            at += width + beside + int.from_bytes(data[at : at + width], "big")
+        elif 0xA0 <= code < 0xC0:
+            at += code & 0x1F
+        elif 0x80 <= code < 0xA0 or 0xDC <= code < 0xE0:
+            width = 0 if code < 0xA0 else 4 if code & 1 else 2
+            count = int.from_bytes(data[at : at + width], "big") if width else code & 0x0F
+            around.append(left)
+            at, left = at + width, count * (2 if code < 0x90 or code >= 0xDE else 1)
+            if len(around) > MOST_NESTED and at <= len(data):
+                return True
+        elif code == 0xC1:
+            return False
+        else:
+            at += _FOLLOW.get(code, 0)
+        while not left:
+            if not around:
+                return False
+            left = around.pop()
+    return at < len(data)
 
 
 def _entries(message: Envelope) -> int:
@@ -186,8 +237,6 @@ def _complaint(data: bytes, entries: int, kind: Any) -> str:
         keys = _FIELDS.decode(data).keys()
     except msgspec.ValidationError:
         return "type"
-    except RecursionError:
-        return "nesting"
     except _BROKEN:
         return "not_msgpack"
     fields = {"v", *kind.__struct_fields__}

@@ -81,7 +81,7 @@ class PrivateChunk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meta:
-    """What an application must know about a stream; public, the same for every chunk.
+    """Description of a stream for applications; public, the same for every chunk.
 
     Attributes
     ----------

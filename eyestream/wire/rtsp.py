@@ -22,7 +22,7 @@ class RtspAnswer(NamedTuple):
 
 
 class Description(NamedTuple):
-    """What is played: the address to set it up at, its payload type and the counts a second of its clock."""
+    """A track to play: the address to set it up at, its payload type and the counts a second of its clock."""
 
     address: str
     kind: int

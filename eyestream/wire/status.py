@@ -1,4 +1,4 @@
-"""What a sidecar says of itself and of its streams, besides chunks: `status`, `budget` and `owner`, all retained.
+"""A sidecar's messages about itself and its streams, besides chunks: `status`, `budget`, `odometer`, `owner`, retained.
 
 `status`: how a stream or a sidecar is, in words of fixed lists. `owner`: which devices a sidecar serves, and under
 which ledger, for the other sidecars of a broker. `Presence` stands in its place where one sidecar answers another.
@@ -9,6 +9,8 @@ A message of its own and not keys of `status`: readers of version 1 may refuse k
 0.1.0 do, and would lose the status with them. To a topic that they do not know nobody is subscribed.
 
 It has the ceiling that is reached first and no other: how much a device was used on other days is nobody's business.
+
+`odometer`: what a stream has spent, from a secret number on, so that whoever listens can tell that a ledger went back.
 """
 
 from typing import Annotated, Literal, get_args
@@ -26,20 +28,23 @@ __all__ = [
     "CeilingName",
     "Owner",
     "Presence",
+    "Reading",
     "State",
     "Status",
     "StatusReason",
     "decode_budget",
     "decode_owner",
     "decode_presence",
+    "decode_reading",
     "decode_status",
     "encode_budget",
     "encode_owner",
     "encode_presence",
+    "encode_reading",
     "encode_status",
 ]
 
-State = Literal["online", "exhausted", "degraded", "offline"]
+State = Literal["online", "exhausted", "degraded", "offline", "paused"]
 StatusReason = Literal[
     "ready",  # online: chunks that fall due are released
     "window",  # exhausted: a ceiling of the budget, by its name
@@ -53,6 +58,7 @@ StatusReason = Literal[
     "internal",  # degraded: a fault of the sidecar; nothing is released
     "stopped",  # offline: ended in order
     "lost",  # offline: said by the broker, as the last will
+    "paused",  # paused: the wearer said no. There is no reason: the key has the same word
 ]
 STATES: frozenset[str] = frozenset(get_args(State))
 STATUS_REASONS: frozenset[str] = frozenset(get_args(StatusReason))
@@ -98,7 +104,7 @@ CEILINGS: frozenset[str] = frozenset(get_args(CeilingName))
 
 
 class Budget(Envelope, frozen=True):
-    """What is left of the ceiling that is reached first.
+    """The rest of the ceiling that is reached first.
 
     `chunks` of this stream, as long as no other stream of the device spends; `resumes_at` in seconds since 1970, where
     the clock alone brings more: then there is more from that moment on, whatever `chunks` says.
@@ -155,6 +161,40 @@ def encode_owner(owner: Owner) -> bytes:
 def decode_owner(payload: bytes | bytearray | memoryview) -> Owner:
     """An owner's word out of an `owner` payload. Raises PayloadError with one of `REASONS`."""
     return open_envelope(payload, _owner_decoder, MAX_RELEASE_BYTES)
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Reading(Envelope, frozen=True):
+    """Reading of a stream's odometer, in millionths of epsilon, counted from a number that only the ledger knows.
+
+    `ledger` names the ledger at this stream alone, `former` the one from which the device was moved to it. `life` is
+    random, another one on each link, and `began` is what the odometer read as that life began. The lives of one ledger
+    follow each other: where two of them overlap, it went back (LEDGER.md, section 5).
+    """
+
+    ledger: _Digits
+    life: _Count
+    began: _Count
+    reads: _Count
+    former: _Digits | msgspec.UnsetType = msgspec.UNSET
+
+
+_reading_encoder = msgspec.msgpack.Encoder()
+_reading_decoder = msgspec.msgpack.Decoder(Reading)
+
+
+def encode_reading(reading: Reading) -> bytes:
+    """Bytes of a reading. Raises PayloadError, ``range``, for a number that is negative or above 2^64 - 1."""
+    if not all(0 <= number <= MAX_U64 for number in (reading.life, reading.began, reading.reads)):
+        raise refuse("range")
+    return _reading_encoder.encode(reading)
+
+
+def decode_reading(payload: bytes | bytearray | memoryview) -> Reading:
+    """A reading out of an `odometer` payload. Raises PayloadError with one of `REASONS`."""
+    return open_envelope(payload, _reading_decoder)
 
 
 class Presence(Envelope, frozen=True):

@@ -20,7 +20,6 @@ __all__ = [
     "QOS",
     "RAW_QOS",
     "RETAINED",
-    "SIDECAR_STATUS_FILTER",
     "SIDECAR_STREAM",
     "Leaf",
     "Topic",
@@ -31,6 +30,7 @@ __all__ = [
     "gaze_topic",
     "is_name",
     "meta_topic",
+    "odometer_topic",
     "owner_topic",
     "parse_topic",
     "private_topic",
@@ -41,13 +41,13 @@ __all__ = [
     "status_topic",
 ]
 
-Leaf = Literal["raw", "private", "meta", "status", "budget"]
+Leaf = Literal["raw", "private", "meta", "status", "budget", "odometer"]
 FEATURE_STREAM = "features"
 GAZE_STREAM = "gaze"
 SIDECAR_STREAM = "sidecar"
 OWNER_LEAF = "owner"
 
-RETAINED: frozenset[str] = frozenset({"meta", "status", "budget", OWNER_LEAF})
+RETAINED: frozenset[str] = frozenset({"meta", "status", "budget", "odometer", OWNER_LEAF})
 """Leaves whose last message the broker keeps. The others are never retained, and a retained `raw` is refused."""
 
 QOS = 1
@@ -59,7 +59,6 @@ RAW_QOS = 0
 _LEAVES: frozenset[str] = frozenset(get_args(Leaf))
 _ROOT = f"eyestream/v{VERSION}"
 OWNER_FILTER = f"{_ROOT}/+/{SIDECAR_STREAM}/{OWNER_LEAF}"
-SIDECAR_STATUS_FILTER = f"{_ROOT}/+/{SIDECAR_STREAM}/status"
 NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 """Pattern of a name of a device, a sidecar or a stream."""
 
@@ -122,6 +121,11 @@ def status_topic(device: str, stream: str = FEATURE_STREAM) -> str:
 def budget_topic(device: str, stream: str = FEATURE_STREAM) -> str:
     """Where what is left of a stream's budget is, retained; raises `ConfigError` for a name that is not allowed."""
     return _topic(device, stream, "budget")
+
+
+def odometer_topic(device: str, stream: str = FEATURE_STREAM) -> str:
+    """Where a stream's odometer is, retained; raises `ConfigError` for a name that is not allowed."""
+    return _topic(device, stream, "odometer")
 
 
 def refuse_shared(topic_filter: str) -> None:

@@ -1,1 +1,1 @@
-"""What a whole session tells about one chunk when the adversary knows a class of processes: epsilon', bounded."""
+"""Loss of one chunk by a whole session when the adversary knows a class of processes: epsilon', bounded."""

@@ -1,4 +1,4 @@
-"""What releases of additive noise tell of one another under a published class of processes.
+"""Loss across releases of additive noise under a published class of processes.
 
 `eyestream.claims.correlation.published` has the proof: the loss of a release s chunks from the secret is at most
 mean over features of min(m, c a^s) epsilon + g. A mechanism differs from another in c and m alone.
@@ -27,7 +27,7 @@ _NEAR = 20_000  # chunks beyond it count like the last one before
 
 @dataclass(frozen=True)
 class AdditiveBound:
-    """As `eyestream.claims.correlation.published.CrossChunkBound` has it.
+    """A `CrossChunkBound` of additive noise.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class AdditiveBound:
     saturates: bool = False
 
     def time_constant_s(self, process: PublishedClass) -> float:
-        """Of the values."""
+        """Time constant of the values."""
         return process.time_constant_s
 
     def within(self, process: PublishedClass) -> str:
@@ -50,7 +50,7 @@ class AdditiveBound:
     def side(
         self, mechanism: Mechanism, process: PublishedClass, most: float, chunks: int, *, first: int, every: int
     ) -> float:
-        """What `chunks` chunks on one side tell, in nats."""
+        """Loss by `chunks` chunks on one side, in nats."""
         core, epsilon, near = mechanism.core, float(mechanism.loss.epsilon), min(chunks, _NEAR)
         assert isinstance(core, AdditiveCore)
         (stretch, limit), grid = self.shares(mechanism), _grid_loss(core)
@@ -60,7 +60,7 @@ class AdditiveBound:
 
 
 def _grid_loss(core: AdditiveCore) -> float:
-    """What one grid step, and the deviation of the sampler, may cost in every integer of a chunk."""
+    """Loss by one grid step, and by the deviation of the sampler, in every integer of a chunk."""
     law = core.private.law
     count = law.shape[1]
     rates = sum((Fraction(rate) for rate in law.rates.tolist()), Fraction(0))

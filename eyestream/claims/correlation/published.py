@@ -13,19 +13,83 @@ from decimal import ROUND_CEILING, Context
 from itertools import pairwise
 from typing import Protocol
 
-from eyestream.claims.facts import Correlated
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.entry import referred
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 
-__all__ = ["OUTWARD", "CrossChunkBound", "PublishedClass", "bound_of", "session_claim", "side"]
+__all__ = ["OUTWARD", "Correlated", "CrossChunkBound", "PublishedClass", "bound_of", "session_claim", "side"]
 
 OUTWARD = 1 + 2.0**-40
-"""What a bound is multiplied by, so that rounding makes no bound smaller."""
+"""Factor of every bound, so that rounding makes no bound smaller."""
 
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING, traps=[])
 _BLOCKS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """Loss of a whole session whose chunks follow a published class of processes (`eyestream.claims.correlation`).
+
+    Attributes
+    ----------
+    name, about : of the class: what it is called, and where its margins come from.
+    most, time_constant_s : a_max from one chunk to the next, and the time constant that it follows from.
+    within : the range that the compared contents lie in, in words.
+    chunks : of the session, at most.
+    plain : sum of the losses of so many chunks, which holds without the class.
+    counted : what `chunks` counts, where that was chosen; None: nothing is said.
+    chunk, second : epsilon' of one chunk, and of one second of gaze; never above `plain`. None: nothing is claimed
+        of a second, as where it is not known how many chunks it enters.
+    """
+
+    name: str
+    about: str
+    most: float
+    time_constant_s: float
+    within: str
+    chunks: int
+    plain: float
+    chunk: float
+    second: float | None
+    counted: str | None = None
+
+    def words(self) -> str:
+        """Two sentences: the claim with its class, and what holds outside it."""
+        low = f"below the plain sum, {self.plain:g}"
+        what = low if self.chunk < self.plain else f"no less than the plain sum, {self.plain:g}"
+        counted = "" if self.counted is None else f" ({self.counted})"
+        second = shift = ""
+        if self.second is not None:
+            second = f", and between two contents of one second of gaze by at most e^{self.second:.4g}"
+            shift = (
+                "; and two contents of a second of gaze shift the means of the chunks that hold it, by no more than "
+                "that range, and nothing else"
+            )
+        return (
+            f"if the chunks follow the class {self.name!r}, a whole session of at most {self.chunks} chunks{counted} "
+            f"changes the odds between two contents of one chunk by a factor of at most e^{self.chunk:.4g} (epsilon' = "
+            f"{self.chunk:.4g}, {what}){second}. The class: about a level of the person's own, which the attacker may "
+            "know, chunks are a stationary Gaussian autoregressive process of order one, with a coefficient of at most "
+            f"{self.most:.3g} from one chunk to the next (time constant at most {self.time_constant_s:g} s); rows "
+            f"are complete; the two contents lie in a range: {self.within}{shift}. "
+            f"{self.about}. Outside this class only the plain sum holds, and of the level itself it says nothing"
+        )
+
+    def claim(self) -> dict[str, object]:
+        """For machines: plain values that JSON knows."""
+        return {
+            "class": self.name,
+            "about": self.about,
+            "process": "stationary Gaussian autoregressive of order one, about a level of the person that is known",
+            "a_max": self.most,
+            "time_constant_s": self.time_constant_s,
+            "within": self.within,
+            "chunks": self.chunks,
+            "counted": self.counted,
+            "epsilon_prime": {"chunk": self.chunk, "second_of_gaze": self.second},
+            "outside_the_class": {"epsilon": self.plain, "of": "plain sum over the chunks"},
+        }
 
 
 @dataclass(frozen=True)
@@ -59,16 +123,11 @@ class PublishedClass:
 
 
 class CrossChunkBound(Protocol):
-    """What the releases of a mechanism tell of one another; its `Entry` names one.
-
-    Attributes
-    ----------
-    saturates : whether far chunks tell hardly more, so that both sides may count as if they had all chunks.
-    """
+    """Bound on what the releases of a mechanism tell of one another; its `Entry` names one."""
 
     @property
     def saturates(self) -> bool:
-        """As above."""
+        """Whether far chunks tell hardly more, so that both sides may count as if they had all chunks."""
         ...
 
     def time_constant_s(self, process: PublishedClass) -> float:
@@ -82,12 +141,12 @@ class CrossChunkBound(Protocol):
     def side(
         self, mechanism: Mechanism, process: PublishedClass, most: float, chunks: int, *, first: int, every: int
     ) -> float:
-        """What `chunks` chunks on one side of the secret one tell, in nats; `most` is a_max, the rest as in `side`."""
+        """Loss by `chunks` chunks on one side of the secret one, in nats; `most` is a_max, the rest as in `side`."""
         ...
 
 
 def bound_of(mechanism: Mechanism) -> CrossChunkBound:
-    """What is known of a mechanism's releases.
+    """Figures of a mechanism's releases.
 
     Raises
     ------
@@ -111,7 +170,7 @@ def _most(known: CrossChunkBound, process: PublishedClass, seconds: float) -> fl
 def side(
     mechanism: Mechanism, process: PublishedClass, seconds: float, chunks: int, *, first: int = 1, every: int = 1
 ) -> float:
-    """What `chunks` chunks on one side of the secret one tell, in nats; infinite where a baseline is taken off.
+    """Loss by `chunks` chunks on one side of the secret one, in nats; infinite where a baseline is subtracted.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What releases of code words of scores tell of one another under a published class; `CORRELATION.md` has the proofs.
+"""Loss across releases of code words of scores under a published class; `CORRELATION.md` has the proofs.
 
 Scores are Gaussian and autoregressive. Two bounds hold of what later chunks tell of two contents of one: coupling, and
 a window. `advantage` is the best half-space; `forward_bound` improves both bounds in place until they stand still.
@@ -172,12 +172,12 @@ class _Table:
 
 
 class ScoreBound:
-    """As `eyestream.claims.correlation.published.CrossChunkBound` has it."""
+    """A `CrossChunkBound` of released scores."""
 
     saturates = True
 
     def time_constant_s(self, process: PublishedClass) -> float:
-        """Of the scores."""
+        """Time constant of the scores."""
         return process.score_time_constant_s
 
     def within(self, process: PublishedClass) -> str:
@@ -187,7 +187,7 @@ class ScoreBound:
     def side(
         self, mechanism: Mechanism, process: PublishedClass, most: float, chunks: int, *, first: int, every: int
     ) -> float:
-        """What `chunks` chunks on one side tell, in nats."""
+        """Loss by `chunks` chunks on one side, in nats."""
         core, epsilon = mechanism.core, float(mechanism.loss.epsilon)
         assert isinstance(core, JointCore)
         distance = 2 * process.range_sd * math.sqrt(core.tables.basis.shape[1])

@@ -40,12 +40,12 @@ __all__ = [
     "TRANSIENT_POLE",
     "AdditiveCore",
     "AdditiveStep",
-    "Columns",
     "Factor",
     "Lattice",
     "Output",
     "PostProcessing",
     "PrivateStep",
+    "ReleasedColumns",
     "Smoother",
     "core_of",
     "given",
@@ -127,7 +127,7 @@ class Lattice(Protocol):
 
 
 class Factor(Protocol):
-    """What projects residuals (B, m) onto balls of radius (B,)."""
+    """Factors that bring residuals (B, m) into balls of radius (B,)."""
 
     def __call__(self, residual: Array, radius: Array, /) -> Array:
         """(B, 1) factors between 0 and 1."""
@@ -212,7 +212,7 @@ class AdditiveCore:
         return composed_gain(map(block, law.rates.tolist(), lattice.l1_diameter.tolist()))
 
     def step(self) -> "AdditiveStep":
-        """What releases, with arrays of its own."""
+        """A step that releases, with arrays of its own."""
         return AdditiveStep(self)
 
 
@@ -238,7 +238,7 @@ class AdditiveStep:
         np.add(self.core.offset, self.transform.chunk(integers * self.core.scale), out=out)
 
     def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array | None:
-        """As `eyestream.core.mechanism.Step` has it."""
+        """See `eyestream.core.mechanism.Step`."""
         self.plain(self.noisy(admitted, noise), out)
         output = self.core.output
         if output.smoother is not None:
@@ -300,7 +300,7 @@ class PostProcessing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Columns:
+class ReleasedColumns:
     """The figures of the released features alone, (A, ..) each; see `PerFeatureTables`."""
 
     centre: Array
@@ -315,7 +315,7 @@ class Columns:
     detail: Array
 
     @classmethod
-    def of(cls, frame: Frame) -> "Columns":
+    def of(cls, frame: Frame) -> "ReleasedColumns":
         """Those of the frame's calibration.
 
         Raises
@@ -328,14 +328,14 @@ class Columns:
             raise CalibrationError("the calibration holds no figures for features coded by themselves")
         return cls(**{name: getattr(tables, name)[frame.active] for name in cls.__dataclass_fields__})
 
-    def need_corpus(self) -> None:
+    def require_corpus(self) -> None:
         """Raise CalibrationError when the figures come from a range and not from a corpus."""
         if not self.spread.all():
             raise CalibrationError("shrink and smooth need figures of a corpus; this calibration has a range alone")
 
     def gain(self, noise: Array | float, k: NDArray[np.intp]) -> Array:
         """(A, 1) gains toward the corpus mean for N (A,) times squared scale, and k (A,)."""
-        self.need_corpus()
+        self.require_corpus()
         row = np.arange(len(k))
         gain: Array = np.clip(self.overlap[row, k - 1] / (self.energy[row, k - 1] + noise), 0.0, 1.0)[:, None]
         return gain
@@ -363,12 +363,12 @@ def law_of(frame: Frame, sensitivity: NDArray[np.int64], count: int, largest: in
 
 def core_of(frame: Frame, private: PrivateStep, output: Output, post: PostProcessing) -> AdditiveCore:
     """The core of a mechanism that codes features by themselves; `output` with the filter and the clip asked for."""
-    smoother = _smoother(Columns.of(frame), private) if post.smooth else None
+    smoother = _smoother(ReleasedColumns.of(frame), private) if post.smooth else None
     return AdditiveCore(private, replace(output, smoother=smoother, clip=frame.range if post.clip else None))
 
 
-def _smoother(columns: Columns, private: PrivateStep) -> Smoother:
-    columns.need_corpus()
+def _smoother(columns: ReleasedColumns, private: PrivateStep) -> Smoother:
+    columns.require_corpus()
     components = np.stack([columns.stable_variance, columns.transient_variance], axis=1)
     moved = np.broadcast_to(private.law.sd[:, None] * private.steps, private.law.shape) * private.transform().levels()
     level = total((moved * moved).T)  # variance of a chunk's mean

@@ -235,7 +235,7 @@ class DifferenceFourierTransform(FourierTransform):
         return coordinates @ self._synthesis
 
     def levels(self) -> Array:
-        """Of cumulative sums: difference s stands in n - s rows of n, and sum_s s e^(2 pi i j s / n) is
+        """Levels of cumulative sums: difference s stands in n - s rows of n, and sum_s s e^(2 pi i j s / n) is
         -n/2 - i n/2 cot(pi j / n). Of the Nyquist coefficient half as much, as there is one of it."""
         n, count = self._fourier.n, self._fourier.count
         frequency = (np.arange(count) + 1) // 2

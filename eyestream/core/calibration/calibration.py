@@ -1,4 +1,4 @@
-"""What a mechanism needs to know of the world: public figures, fixed before any user's data is seen.
+"""A mechanism's knowledge of the world: public figures, fixed before any user's data is seen.
 
 A calibration comes from a public or consented corpus, or from a declared range. It is not private: a smallest enclosing
 ball is often the midpoint of two people's chunks. Never release the recordings that a calibration was made from; it
@@ -77,7 +77,7 @@ class Provenance:
     """Where a calibration comes from."""
 
     corpus: str
-    """What the recordings are, in words."""
+    """The recordings, in words."""
     people: int
     chunks: int
     """Chunks of the corpus: whole ones without overlap."""
@@ -115,11 +115,11 @@ class Calibration:
     tables: Tables
     provenance: Provenance
     fingerprints: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
-    """Of the rows of the recordings used, increasing; empty in files of version 0.1.0."""
+    """Fingerprints of the rows of the recordings used, increasing; empty in files of version 0.1.0."""
     front_end: FrontEndMark | None = None
-    """What made the rows out of gaze; None where nobody told: files of version 0.1.0, rows of a tracker's own."""
+    """The front end that made the rows; None where nobody named it: files of version 0.1.0, rows of a tracker's own."""
     takes_off: OffsetSpec | None = None
-    """What is public of what is taken off the rows of sessions, such as a baseline; None: they are taken as they are.
+    """The public part of a session's offset, such as a baseline; None: rows are taken as they are.
     Ranges, fill and tables are of what is left of the rows."""
 
     def __post_init__(self) -> None:
@@ -155,12 +155,12 @@ class Calibration:
 
     @property
     def anchor(self) -> Anchor | None:
-        """What is public of a baseline, for who shows or measures baselines; None where none is taken off."""
+        """The public part of a baseline, for who shows or measures baselines; None where there is none."""
         return self.takes_off if isinstance(self.takes_off, Anchor) else None
 
     @property
     def sessions(self) -> int:
-        """Of a pseudonym, whose history is taken off its rows, the first one withheld; 0: there is no history."""
+        """Sessions of a pseudonym, whose history is subtracted from its rows, the first one withheld; 0: no history."""
         return 0 if self.takes_off is None else self.takes_off.sessions
 
     @property

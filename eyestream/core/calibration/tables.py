@@ -131,7 +131,7 @@ class JointTables:
     book_shares: NDArray[np.float32] | None = None
     """How often each point is the nearest, all books one after the other."""
     book_weights: NDArray[np.float64] | None = None
-    """What each of a book's scores counts when the nearest point is looked for, all books one after the other."""
+    """Weight of each of a book's scores when the nearest point is looked for, all books one after the other."""
 
     @property
     def scale(self) -> NDArray[np.float64]:

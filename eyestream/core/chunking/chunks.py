@@ -4,7 +4,7 @@ What `Device.snapshot` writes holds the raw rows of the open chunk and of those 
 rows are kept.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
@@ -172,6 +172,8 @@ class DueChunk:
         that enters. None where the tracker does not tell its time.
     due
         When it was due on the schedule of its session, by the clock of the device.
+    span
+        The rows of the chunk, equal to what `Device.open_chunk` said while it was open.
     """
 
     session: int
@@ -184,11 +186,11 @@ class DueChunk:
     at: float | None = None
     wearer: int = 0
     due: float = 0.0
+    span: RowSpan = field(init=False, repr=False)
 
-    @property
-    def span(self) -> RowSpan:
-        """The rows of the chunk, equal to what `Device.open_chunk` said while it was open."""
-        return RowSpan(self.session, self.index, self.first_row, self.last_row, self.wearer)
+    def __post_init__(self) -> None:
+        span = RowSpan(self.session, self.index, self.first_row, self.last_row, self.wearer)
+        object.__setattr__(self, "span", span)  # made once: it is asked for with each row that waits
 
 
 def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
@@ -232,7 +234,7 @@ class ChunkBuffer:
         self._present = bytearray(n)
 
     def state(self) -> BufferState:
-        """What is in it, as bytes."""
+        """Contents as bytes."""
         return BufferState(bytes_of(_doubles(self._values)), bytes(self._present))
 
     @classmethod

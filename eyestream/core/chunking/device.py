@@ -41,7 +41,8 @@ from eyestream.core.chunking.session import RowCounters, SessionChunker, Waiting
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.reservation import RowMark
 from eyestream.errors import PayloadError
-from eyestream.wire.messages import MAX_U64, RawRows
+from eyestream.wire.envelope import MAX_U64
+from eyestream.wire.raw import RawRows
 
 __all__ = [
     "Clock",
@@ -69,7 +70,7 @@ class Clock:
 
     @property
     def offset(self) -> float | None:
-        """What is added to the caller's readings; None before the first."""
+        """Seconds that are added to the caller's readings; None before the first."""
         return self._offset
 
     @classmethod
@@ -98,7 +99,7 @@ class Clock:
         return deadline <= self.time + _ROUNDING_S
 
     def reading(self, deadline: float) -> float:
-        """What the caller's clock shows at `deadline`; before any finite reading that is not known: at once."""
+        """Reading of the caller's clock at `deadline`; before any finite reading that is not known: at once."""
         return -math.inf if self._offset is None else deadline - self._offset
 
 
@@ -249,7 +250,7 @@ class Device:
         if rows.rows.ndim != 2 or rows.rows.shape[1] != self.settings.features:
             raise PayloadError("shape")
         time = self._clock.read(now)
-        self._pass_time()
+        self._pass_time()  # before the rows: whether a row is late follows from when it came, not from when `tick` was
         self._put(rows, time)
         if rows.end:
             self._end(rows.session)
@@ -308,7 +309,7 @@ class Device:
                 return
             lost = 1 if self._session.has_room(time) else left  # where the clock forbids one more chunk, all are lost
             counters.jump += lost
-            self._stop()
+            self._stop()  # which moves the mark; what is left then begins the session again
             done = len(rows) - left + lost
             seq, rows, t = seq + done, rows[done:], None if t is None else t[done:]
 
@@ -336,7 +337,7 @@ class Device:
             self._session = None
 
     def _refuse(self, session: int, last_row: int) -> None:
-        """What ended with `last_row` may begin again `apart` rows after it, and no earlier."""
+        """Let the session that ended with `last_row` begin again `apart` rows after it, and no earlier."""
         self._refused = max(self._refused, RowMark(session, min(last_row + self.settings.apart, MAX_U64)))
 
     def _pass_time(self) -> None:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.chunking.chunks import ChunkBuffer, DueChunk, RowSpan, SessionState
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.wire.messages import MAX_U64
+from eyestream.wire.envelope import MAX_U64
 
 __all__ = ["RowCounters", "SessionChunker", "WaitingChunk", "border_of"]
 
@@ -123,6 +123,8 @@ class SessionChunker:
         self._settings = settings
         self._counters = counters
         self._closed = closed
+        # Chunks that may wait for the clock: those of one jump, and those that are complete before their time. That is
+        # the grace, and less than half of it, a step of the schedule (`_await`), after their last row.
         self._room = settings.jump_chunks + math.ceil(1.5 * settings.grace_s / settings.chunk_s) + 2
         self._first = first_row // settings.n
         self._move_to(self._first)
@@ -198,7 +200,7 @@ class SessionChunker:
         """
         n = self._settings.n
         row, stop = seq, seq + len(rows)
-        self.last_arrival = time
+        self.last_arrival = time  # whatever becomes of the rows: late ones are a sign of life too
         while row < stop:  # once for each chunk that the rows touch, so that no split of them matters
             chunk = row // n
             if chunk < self._current:
@@ -268,7 +270,7 @@ class SessionChunker:
         opens = gap > 0 or self._buffer is None
         if opens and not self.has_room(time, gap):
             return False
-        for _ in range(gap):
+        for _ in range(gap):  # they fall due without rows: a gap in the rows is no gap in the chunks
             self.close_current()
         return True
 

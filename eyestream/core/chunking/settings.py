@@ -1,4 +1,4 @@
-"""What must be known about a device before its first row."""
+"""Facts on a device that must be known before its first row."""
 
 import math
 from dataclasses import dataclass
@@ -45,6 +45,8 @@ class DeviceSettings:
         as many as let no gaze into both, where each beginning takes a baseline (`eyestream.core.anchor`).
     units
         Units of the features; empty: not known.
+    shared_s
+        Seconds for which rows may hold gaze of before some moment: how long a row describes, and is on its way.
 
     Raises
     ------
@@ -64,6 +66,7 @@ class DeviceSettings:
     release: Release = "on_row"
     apart: int = 0
     units: tuple[str, ...] = ()
+    shared_s: float = 0.0
 
     def __post_init__(self) -> None:
         fine = {

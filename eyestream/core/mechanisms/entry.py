@@ -1,4 +1,4 @@
-"""What the product knows of a mechanism: one entry each.
+"""The product's knowledge of a mechanism: one entry each.
 
 Whatever somebody asks about a mechanism stands in its entry. What few callers need is a *reference*,
 ``package.module:NAME``: the module is imported when somebody asks for it, so a sidecar loads neither calibration nor
@@ -23,7 +23,7 @@ __all__ = ["Beginning", "Entry", "NoOptions", "referred"]
 
 
 def referred(part: Any) -> Any:
-    """What a reference ``package.module:NAME`` stands for; anything but a text stands for itself."""
+    """The object of a reference ``package.module:NAME``; anything but a text stands for itself."""
     if not isinstance(part, str):
         return part
     module, _, name = part.partition(":")
@@ -44,7 +44,6 @@ class Beginning:
     Attributes
     ----------
     calibration : a shipped one.
-    rival : a shipped calibration of another form, which the demo shows beside it.
     switched_on : options that a new configuration sets to true.
     session_bound : whether a new configuration names the class of processes that bounds a session.
     stream : the tables of a stream that is none of features, and of the ceilings that fit it, as text of a new
@@ -53,7 +52,6 @@ class Beginning:
     """
 
     calibration: str
-    rival: str = ""
     switched_on: tuple[str, ...] = ()
     session_bound: bool = False
     stream: str = ""
@@ -79,10 +77,6 @@ class Entry:
     view
         What the values of a released chunk mean, or a reference to it: called with an `eyestream.Chunk`, it gives what
         `Chunk.view` is. None: the names and units of the schema say it all.
-    expecting
-        Where the eye is expected in the slot after those that were released, or a reference to it: called with a
-        calibration, it gives what has `take(session, index, epsilon, told)` for each slot in turn, with the released
-        features by name, and gives a `eyestream.gaze.gatekeeper.Expected` or None. None: nothing is expected.
     beginning
         How a new configuration and the demo begin with it; None: they do not offer it.
     front_end
@@ -101,7 +95,6 @@ class Entry:
     tables: type[Tables]
     takes_off: Mapping[str, Callable[..., OffsetSpec] | str] = field(default_factory=lambda: dict(_BASELINE))
     view: Callable[[Any], Any] | str | None = None
-    expecting: Any = None
     beginning: Beginning | None = None
     front_end: Any = None
     shown_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -109,7 +102,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """Of the mechanism, in calibrations and commands."""
+        """Name of the mechanism, in calibrations and commands."""
         return self.mechanism.name
 
     def checked(self, options: Mapping[str, Any]) -> dict[str, Any]:

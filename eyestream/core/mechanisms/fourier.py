@@ -27,10 +27,10 @@ from eyestream.core.additive.ball import L2Lattice, l2_factor, steps_for
 from eyestream.core.additive.core import (
     SHOWN_BY,
     AdditiveCore,
-    Columns,
     Output,
     PostProcessing,
     PrivateStep,
+    ReleasedColumns,
     core_of,
     given,
     law_of,
@@ -121,7 +121,7 @@ def fourier_core(frame: Frame, space: Space, options: FourierOptions) -> Additiv
     CalibrationError
         when the calibration holds figures of another kind, or has no corpus where one is needed.
     """
-    columns, noise_factors = Columns.of(frame), space.signals.noise(frame.n)
+    columns, noise_factors = ReleasedColumns.of(frame), space.signals.noise(frame.n)
     unit = 2 * columns.radius * len(frame.active) / frame.epsilon
     k = options.k if options.k is not None else frame.calibration.k
     kept = _given(k, frame) if k is not None else _best(columns, noise_factors * unit[:, None] ** 2, options)
@@ -146,7 +146,7 @@ def _given(k: int, frame: Frame) -> NDArray[np.intp]:
     return np.full(len(frame.active), k, dtype=np.intp)
 
 
-def _best(columns: Columns, noise: Array, options: FourierOptions) -> NDArray[np.intp]:
+def _best(columns: ReleasedColumns, noise: Array, options: FourierOptions) -> NDArray[np.intp]:
     """(A,) number of coefficients of least expected error; `noise` (A, K) is N(k) (2 r / eps_f)^2."""
     overlap, energy = columns.overlap, columns.energy
     if options.shrinks:
@@ -160,7 +160,7 @@ def _best(columns: Columns, noise: Array, options: FourierOptions) -> NDArray[np
 
 
 def _private(
-    frame: Frame, columns: Columns, space: Space, kept: NDArray[np.intp], noise_power: Array, *, way: Way
+    frame: Frame, columns: ReleasedColumns, space: Space, kept: NDArray[np.intp], noise_power: Array, *, way: Way
 ) -> PrivateStep:
     """The private step for `kept` (A,) coefficients; `noise_power` (A,) is N(k)."""
     n, radius, most = frame.n, columns.radius, int(kept.max())
@@ -183,7 +183,7 @@ def _private(
     )
 
 
-def _base(columns: Columns, space: Space, most: int, released: Array, *, fills: bool) -> Array:
+def _base(columns: ReleasedColumns, space: Space, most: int, released: Array, *, fills: bool) -> Array:
     """(A, n) what the centre contributes by its `released` (A, M) coordinates, and the band that is filled."""
     centre, mean = columns.centre, columns.mean
     transform = space.transform(np.zeros_like(centre), most, "auto")
@@ -253,9 +253,7 @@ class DCFPA(_Fourier):
 
 
 def _entry(mechanism: type[_Fourier], signals: str) -> Entry:
-    beginning = Beginning(
-        f"everyday-{mechanism.name}-64", rival="everyday-klt-one-64", switched_on=("clip", "smooth"), session_bound=True
-    )
+    beginning = Beginning(f"everyday-{mechanism.name}-64", switched_on=("clip", "smooth"), session_bound=True)
     return Entry(
         mechanism=mechanism,
         options=FourierOptions,

@@ -12,10 +12,10 @@ from eyestream.core.additive.ball import L1Lattice, l1_factor, steps_for
 from eyestream.core.additive.core import (
     SHOWN_BY,
     AdditiveCore,
-    Columns,
     Output,
     PostProcessing,
     PrivateStep,
+    ReleasedColumns,
     core_of,
     given,
     law_of,
@@ -73,7 +73,7 @@ class LPA(Mechanism):
 def _core(frame: Frame, options: PostProcessing) -> AdditiveCore:
     if frame.calibration.k is not None:
         raise ConfigError("lpa keeps no coefficients: a calibration with k is not for it")
-    columns = Columns.of(frame)
+    columns = ReleasedColumns.of(frame)
     scale = 2 * columns.radius * len(frame.active) / frame.epsilon
     try:
         private = _private(frame, columns, scale)
@@ -85,7 +85,7 @@ def _core(frame: Frame, options: PostProcessing) -> AdditiveCore:
     return core_of(frame, private, Output(columns.mean + gain * (columns.centre - columns.mean), gain), options)
 
 
-def _private(frame: Frame, columns: Columns, scale: Array) -> PrivateStep:
+def _private(frame: Frame, columns: ReleasedColumns, scale: Array) -> PrivateStep:
     steps = steps_for(scale, columns.radius)
     lattice = L1Lattice(columns.radius, steps, frame.n)
     law = law_of(frame, lattice.l1_diameter, frame.n, lattice.largest)

@@ -9,17 +9,18 @@ sidecar is to release with.
 """
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from eyestream.core.building import building
 from eyestream.core.calibration import Calibration
-from eyestream.core.kinds import Claim, only_differential
+from eyestream.core.kinds import Claim, require_differential
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.entry import Beginning, Entry, referred
 from eyestream.core.noise import Noise
 from eyestream.core.protection import Protection
 from eyestream.core.release_type import InputDomain, OutputSchema
+from eyestream.doors import installed, loaded
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.streams import same_rate
 
@@ -69,7 +70,7 @@ def check_schema(mechanism: Mechanism, calibration: Calibration) -> None:
     """
     called, schema = mechanism.name, mechanism.schema
     if not isinstance(mechanism.claim, Claim):
-        raise ConfigError(f"mechanism {called} has no claim: expected one of `eyestream.core.kinds`")
+        raise ConfigError(f"mechanism {called} has no claim: expected a `Claim` of `eyestream.core.kinds`")
     if not isinstance(schema, OutputSchema):
         raise ConfigError(f"mechanism {called} has a wrong schema: expected an OutputSchema, not {schema!r}")
     shape = (len(calibration.names), calibration.n)
@@ -99,7 +100,7 @@ def check_live(mechanism: Mechanism) -> None:
             f"mechanism {mechanism.name} cannot be released live: it takes {type(mechanism.domain).__name__}, which no "
             "stream has"
         )
-    only_differential(mechanism.claim, f"mechanism {mechanism.name}", "live")
+    require_differential(mechanism.claim, f"mechanism {mechanism.name}", "live")
 
 
 DEFAULT = "klt"
@@ -124,8 +125,7 @@ _ENTRIES: dict[str, Entry] = {}
 @cache
 def _installed() -> dict[str, EntryPoint]:
     """Mechanisms of other distributions: the entry points ``eyestream.mechanisms``, each a mechanism's name."""
-    points = sorted(entry_points(group="eyestream.mechanisms"), key=lambda point: point.name)
-    return {point.name: point for point in points if point.name not in PRODUCT}
+    return {point.name: point for point in installed("eyestream.mechanisms") if point.name not in PRODUCT}
 
 
 def register(entry: Entry) -> Entry:
@@ -143,7 +143,7 @@ def register(entry: Entry) -> Entry:
 
 
 def names() -> tuple[str, ...]:
-    """Of all that are known."""
+    """Names of all known mechanisms."""
     return tuple(dict.fromkeys((*PRODUCT, *_installed(), *_ENTRIES)))
 
 
@@ -157,11 +157,6 @@ def beginnings() -> dict[str, Beginning]:
     return {entry.name: entry.beginning for entry in entries() if entry.beginning is not None}
 
 
-def beginning_of_gaze() -> Beginning:
-    """How the first mechanism begins that releases gaze slot by slot."""
-    return next(one for name, one in beginnings().items() if entry_of(name).front_end is not None)
-
-
 def entry_of(name: str) -> Entry:
     """The entry of the mechanism `name`, whose code is imported.
 
@@ -173,7 +168,7 @@ def entry_of(name: str) -> Entry:
     if name not in _ENTRIES and name in PRODUCT:
         _ENTRIES[name] = referred(PRODUCT[name])
     elif name not in _ENTRIES and name in _installed():
-        _ENTRIES[name] = _installed()[name].load()
+        _ENTRIES[name] = loaded(_installed()[name], Entry)
     if name not in _ENTRIES:
         raise CalibrationError(f"there is no mechanism {name!r}; there are {', '.join(names())}")
     return _ENTRIES[name]

@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise.bits import DIRECT_WORDS, SPARE_WORDS, Bits, load_cipher
+from eyestream.core.noise.bits import Bits
 
 __all__ = ["Buffers", "Digits", "digit_odds", "digit_thresholds", "digits_within", "exactly"]
 
@@ -101,9 +101,6 @@ class Buffers:
         count, thresholds = len(digits.words), digits.thresholds
         self._shape, self._words = thresholds.shape[:2], thresholds.shape[2]
         self._flat = thresholds.reshape(-1)
-        if self._flat.size > DIRECT_WORDS:
-            load_cipher()  # its library is loaded as a mechanism is built, and not after a chunk's budget was reserved
-        self._uniform = np.empty(self._flat.size + SPARE_WORDS, dtype=np.uint32)
         hits = np.zeros(self._flat.size + 64, dtype=np.bool_)
         self._hits, self._own_hits = hits, hits[:-64]
         self._packed = np.zeros(len(hits) // 8, dtype=np.uint8)
@@ -125,7 +122,7 @@ class Buffers:
 
     def draw(self, bits: Bits) -> NDArray[np.int64]:
         """(rates, repeat) independent discrete Laplace integers."""
-        np.less_equal(bits.words(self._flat.size, self._uniform), self._flat, out=self._own_hits)
+        np.less_equal(bits.words(self._flat.size), self._flat, out=self._own_hits)
         self._packed[:] = np.packbits(self._hits, bitorder="little")
         np.copyto(self._first, self._live)
         geometric: NDArray[np.int64] = self._first & self._ones

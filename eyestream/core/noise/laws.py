@@ -44,7 +44,7 @@ _LEAST_TAIL = Fraction(63, 2)  # of 1 / rate beyond each end: 1 / (1 - e^-31.5) 
 
 _TAIL = 1.2664165549094176e-14  # e^-32 to the last bit
 COORDINATE_DEVIATION = 2 * _LARGEST_DIGITS * Fraction(DIGIT_DEVIATION) + 4 * Fraction(_TAIL * (1 + 2.0**-50))
-"""What one integer of a release may cost beyond its law: its digits and both ends of its interval, both neighbours."""
+"""Cost of one integer of a release beyond its law: its digits and both ends of its interval, both neighbours."""
 
 
 def digits_for(rate: float, largest: int) -> int:
@@ -122,9 +122,9 @@ class LaplaceLaw:
         self.sd = math.sqrt(2.0) / rates
         self.digits = Digits(rates, digits, count)
         self._buffers: Buffers | None = None
-        self._verify(rates, largest)
+        self._check_thresholds(rates, largest)
 
-    def _verify(self, rates: NDArray[np.float64], largest: int) -> None:
+    def _check_thresholds(self, rates: NDArray[np.float64], largest: int) -> None:
         """Raise OverflowError unless the integers of the sampler, as they are, keep to what is accounted for."""
         thresholds, words = self.digits.thresholds, self.digits.words
         tail = 2 ** len(words) - largest - self.limit

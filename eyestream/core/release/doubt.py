@@ -23,9 +23,10 @@ DOUBTS: dict[str, str] = {
     "the likely reason: expected degrees, not radians, pixels or parts of a screen",
     "order": "for a minute a fifth of its features or more lay far outside of what the calibration was made from. The "
     "order of the features is the likely reason, or a tracker that sends noise: compare with [[stream]] names",
+    "two": "rows come twice: two senders publish at its topic. Stop one of them, or give it another device's name",
     "rate": "for a minute its rows came at another rate than [[stream]] rate_hz, or with gaps",
 }
-"""What is likely to be wrong, by a word. No value is in any of them."""
+"""Likely faults, by a word. No value is in any of them."""
 
 _BEYOND = 0.25
 _BELOW = 0.5

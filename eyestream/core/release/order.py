@@ -18,6 +18,7 @@ settled      due and answered, and so are all        `Release` where it was gran
              before it
              due, and the ledger has failed          `Drop` (ledger)
              due without an answer at `close`        `Drop` (stopped)
+             not settled at `pause`, granted or not  `Drop` (paused)
 ============ ======================================= ==================================================================
 
 A settled chunk never comes back: nothing up to `_asked` is asked for again, and the ledger refuses its rows for ever.
@@ -45,7 +46,7 @@ from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.core.wearers import MOST_WEARERS
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
 __all__ = [
     "Drop",
@@ -57,8 +58,9 @@ __all__ = [
     "Withhold",
 ]
 
-DropReason = Literal["ledger", "stopped"]
-"""``ledger``: it cannot be written any more; ``stopped``: the end came before the ledger was asked."""
+DropReason = Literal["ledger", "stopped", "paused", "switched"]
+"""``ledger``: it cannot be written any more; ``stopped``: the end came before the ledger was asked; ``paused``: the
+wearer said no before it was released; ``switched``: somebody else put the device on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class ReleaseOrder:
 
     @property
     def rows(self) -> RowCounters:
-        """What became of the rows; live, to be read only."""
+        """Counters of the rows; live, to be read only."""
         return self._device.counters
 
     @property
@@ -180,7 +182,7 @@ class ReleaseOrder:
         return self._device.next_due()
 
     def has_passed(self, now: float) -> bool:
-        """As `Device.has_passed`."""
+        """See `Device.has_passed`."""
         return self._device.has_passed(now)
 
     def feed(self, rows: RawRows, now: float) -> list[Effect]:
@@ -195,7 +197,7 @@ class ReleaseOrder:
         """Take the ledger's answers to requests of this stream."""
         for answer in answers:
             span = self._span_of(answer.request)
-            if span is not None:
+            if span is not None:  # else `fail` or `close` settled it while the ledger was asked
                 self._answers[span] = answer
         return self._settle()
 
@@ -205,16 +207,32 @@ class ReleaseOrder:
         self._answers.clear()
         return self._settle()
 
-    def forget(self) -> None:
-        """Begin a new pseudonym of every wearer: of the rest of the session that goes on, nothing is released."""
-        self._passed.clear()
-        self._withheld = self._sessions > 0
+    def forget(self, wearer: int | None = None) -> None:
+        """Begin a new pseudonym of `wearer`, None: of all. Of the rest of their session nothing is released."""
+        if wearer is None:
+            self._passed.clear()
+        else:
+            self._passed.pop(wearer, None)
+        if wearer is None or self._asked is None or self._asked.wearer == wearer:
+            self._withheld = self._sessions > 0
 
     def close(self, now: float) -> list[Effect]:
         """End the session, as at the end of the process: what is reserved is released, the rest is dropped."""
         self._add(self._device.close(now))
-        effects = self._settle()
+        effects = self._settle()  # and no `_ask`: the end does not wait for the disk
         effects += [Drop(chunk.span, "stopped") for chunk in self._due]
+        self._due.clear()
+        return effects
+
+    def pause(self, now: float, reason: DropReason = "paused") -> list[Effect]:
+        """End the session for `reason`, and lose all of it that is not released: granted, asked for, or neither.
+
+        What is granted stays spent. An answer that comes later is of no chunk any more. Rows of the same session begin
+        it again after the mark, as after a restart, so nothing that came before is in what comes then.
+        """
+        self._add(self._device.close(now))
+        self._answers.clear()
+        effects: list[Effect] = [Drop(chunk.span, reason) for chunk in self._due]
         self._due.clear()
         return effects
 
@@ -255,6 +273,7 @@ class ReleaseOrder:
         order._device = Device.restore(settings, state.device)
         order._due.extend(chunk_of(chunk, settings) for chunk in state.due)
         order.due_count, order._failed = state.due_count, state.failed
+        # No answer and no `_asked` is taken over: whether a reservation still holds, only the ledger knows.
         return order, [*order._settle(), *order._ask()]
 
     def _collect(self, chunks: Sequence[DueChunk]) -> list[Effect]:
@@ -291,7 +310,7 @@ class ReleaseOrder:
         for span in [*(chunk.span for chunk in self._due), *self._device.coming]:
             if self._asked is None or _place(self._asked) < _place(span):
                 self._asked = span
-                if span.index == 0:
+                if span.index == 0:  # here, where each chunk comes by once: it counts the session
                     self._withheld = self._first_of_pseudonym(span.wearer)
                 effects.append(Reserve(self._request(span)))
         return effects

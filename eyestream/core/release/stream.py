@@ -18,17 +18,18 @@ from eyestream.core.chunking.chunks import DueChunk, RowSpan, decode, encode
 from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism
-from eyestream.core.release.order import Drop, Effect, Release, ReleaseOrder, Reserve, Withhold
+from eyestream.core.release.order import Drop, DropReason, Effect, Release, ReleaseOrder, Reserve, Withhold
 from eyestream.core.reservation import Granted, Obstacle, Request, RowMark, Withheld, refuse_above
 from eyestream.core.session import Session
 from eyestream.core.wearers import MOST_WEARERS
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import PrivateChunk, RawRows, encode_private
+from eyestream.wire.raw import RawRows
+from eyestream.wire.release import PrivateChunk, encode_private
 
 __all__ = ["ChunkCounters", "Condition", "Outcome", "Settled", "StreamRelease"]
 
 Condition = Literal["ready", "mechanism"] | Obstacle
-"""What became of the last due chunk: it was released, its mechanism failed, or what withheld it.
+"""Fate of the last due chunk: it was released, its mechanism failed, or the obstacle that withheld it.
 
 Applications read it. A session that begins does not change it: one that releases nothing shows nowhere.
 """
@@ -46,7 +47,8 @@ class ChunkCounters:
     withheld: Counter[str] = field(default_factory=Counter)
     """Chunks that the ledger did not allow, by obstacle; ``baseline``: that made the baseline of their session."""
     dropped: Counter[str] = field(default_factory=Counter)
-    """Chunks lost to a fault: ``mechanism``, ``ledger``; or not reserved at the end: ``stopped``."""
+    """Chunks lost to a fault: ``mechanism``, ``ledger``; to an end before a reservation: ``stopped``; or ``paused``,
+    ``switched``: somebody else put the device on."""
 
     def add(self, other: "ChunkCounters") -> None:
         """Count those of `other` too."""
@@ -66,7 +68,7 @@ class Settled:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one input has brought about."""
+    """Requests, chunks and faults that one input has brought about."""
 
     requests: list[Request] = field(default_factory=list)
     """To be reserved, in order; the answers go to `StreamRelease.answer`."""
@@ -137,16 +139,17 @@ class StreamRelease:
         )
         self._session: Session | None = None
         self._private_session = 0
+        self._whose = 0  # the session, where histories are kept
         self._last: dict[int, Session] = {}  # of each wearer, where the next session takes its history off; raw
 
     @property
     def key(self) -> StreamKey:
-        """Whose."""
+        """Device and stream."""
         return self._order.key
 
     @property
     def rows(self) -> RowCounters:
-        """What became of the rows; live, to be read only."""
+        """Counters of the rows; live, to be read only."""
         return self._order.rows
 
     @property
@@ -178,18 +181,21 @@ class StreamRelease:
         """The ledger cannot be written: from now on nothing is released any more."""
         return self._carry_out(self._order.fail())
 
-    def forget(self) -> None:
-        """Overwrite what earlier sessions of wearers told: every wearer begins a new pseudonym."""
-        self._order.forget()
-        for session in self._last.values():
-            session.erase()
-        self._last.clear()
-        if self._mechanism.sessions:
+    def forget(self, wearer: int | None = None) -> None:
+        """Overwrite what earlier sessions told of `wearer`, None: of all: they begin a new pseudonym each."""
+        self._order.forget(wearer)
+        for one in list(self._last) if wearer is None else [wearer] * (wearer in self._last):
+            self._last.pop(one).erase()
+        if self._mechanism.sessions and wearer in (None, self._whose):
             self._session = self._mechanism.session_after(None)  # of the rest of this session nothing is released
 
     def close(self, now: float) -> Outcome:
         """End the session: what is reserved is released, the rest is dropped."""
         return self._carry_out(self._order.close(now))
+
+    def pause(self, now: float, reason: DropReason = "paused") -> Outcome:
+        """End the session for `reason`, and lose all of it that is not released."""
+        return self._carry_out(self._order.pause(now, reason))
 
     def snapshot(self) -> bytes:
         """The whole state but the counters of chunks; raw rows are in it: keep it as raw rows are kept."""
@@ -269,7 +275,7 @@ class StreamRelease:
 
     def _remembered(self, wearer: int, before: Session | None) -> Session:
         """The session after `before`, from which the wearer's next one goes on."""
-        session = self._mechanism.session_after(before)
+        session, self._whose = self._mechanism.session_after(before), wearer
         if wearer in self._last or len(self._last) < MOST_WEARERS:
             self._last[wearer] = session
         return session

@@ -1,4 +1,4 @@
-"""What a tile response is calibrated with: statistics of a public corpus as whole numbers."""
+"""Calibration of a tile response: statistics of a public corpus as whole numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,10 +96,10 @@ class TileCalibration:
 
     @property
     def slot_s(self) -> float:
-        """In seconds."""
+        """Length of a slot in seconds."""
         return self.slot_us / 1_000_000
 
     def arrays(self) -> Iterator[tuple[str, Whole]]:
-        """By name."""
+        """Arrays by name."""
         for name in ("prior", "across", "upright", "shares", "scatter", "changes", "lost"):
             yield name, getattr(self, name)

@@ -32,7 +32,7 @@ class Field:
 
     @property
     def cells(self) -> int:
-        """In all."""
+        """Number of all cells."""
         return self.columns * self.rows
 
     @property

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """What the released words tell of one slot; not to be changed.
+    """The belief of released words about one slot; not to be changed.
 
     Attributes
     ----------

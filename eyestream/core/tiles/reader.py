@@ -4,7 +4,6 @@ Who holds the calibration, epsilon and the released words can read them, so the 
 application and in an attacker's hands.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +11,11 @@ from numpy.typing import NDArray
 
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.tiles.calibration import UNIT, TileCalibration
-from eyestream.core.tiles.motion import Belief, Motion, scaled
+from eyestream.core.tiles.motion import Belief, Motion
 from eyestream.core.tiles.size import word_bits
 from eyestream.core.tiles.tiling import tiling
 
-__all__ = ["Code", "Gaze", "Reader", "hindsight"]
+__all__ = ["Gaze", "TileCode", "WordReader"]
 
 Array = NDArray[np.float64]
 
@@ -41,7 +40,7 @@ class Gaze:
     lost: float
 
 
-class Code:
+class TileCode:
     """Public figures that sidecar and readers share: the model, the size of a word, its response.
 
     Parameters
@@ -70,7 +69,7 @@ class Code:
         return tiling(predicted.places, self.words - 1)
 
     def told(self, predicted: Belief, labels: NDArray[np.intp], word: int) -> Belief:
-        """What is believed after a released word."""
+        """The belief after a released word."""
         return self.motion.told(predicted, labels == word, word == self.lost_word, self.odds)
 
     def gaze(self, seen: Array, lost: Array) -> Gaze:
@@ -88,7 +87,7 @@ class Code:
         return Gaze(x, y, max(error, field.cell_deg / 2), away / (total + away))
 
 
-class Reader:
+class WordReader:
     """One session's released words, read in order.
 
     Parameters
@@ -103,7 +102,7 @@ class Reader:
     belief : of the slot that was read last, or of a session's start.
     """
 
-    def __init__(self, code: Code, belief: Belief | None = None) -> None:
+    def __init__(self, code: TileCode, belief: Belief | None = None) -> None:
         self.code = code
         self.belief = code.motion.start if belief is None else belief
         self._predicted: Belief | None = code.motion.start if belief is None else None
@@ -117,7 +116,7 @@ class Reader:
         return self._labels
 
     def _next(self) -> Belief:
-        """What is believed of the slot that comes next, before its word."""
+        """The belief about the slot that comes next, before its word."""
         if self._predicted is None:
             self._predicted = self.code.motion.predicted(self.belief)
         return self._predicted
@@ -131,28 +130,6 @@ class Reader:
         """The same, without looking where the gaze is."""
         self.belief = self.code.told(self._next(), self.labels, word)
         self._predicted = self._labels = None
-
-
-def hindsight(code: Code, words: Iterable[int]) -> list[Gaze]:
-    """The gaze of a whole session's slots, each estimated from all of the session's released words, later ones too.
-
-    For recordings: live, nobody has the later ones. Forward and backward recursion of the hidden Markov model.
-    """
-    reader, told = Reader(code), []
-    for word in words:
-        labels = reader.labels
-        reader.follow(word)
-        told.append((word, labels, reader.belief))
-    gaze = []
-    later, lost = np.full_like(reader.belief.seen, UNIT), np.full_like(reader.belief.lost, UNIT)
-    for turn in range(len(told) - 1, -1, -1):
-        word, labels, belief = told[turn]
-        gaze.append(code.gaze(belief.seen * later, belief.lost * lost))
-        if turn:
-            here = np.where(labels == word, later, later / code.odds)
-            away = lost if word == code.lost_word else lost / code.odds
-            later, lost = code.motion.looked_back(told[turn - 1][2], *scaled(here, away))
-    return gaze[::-1]
 
 
 def _median(weights: Array, places: Array, width: float) -> float:

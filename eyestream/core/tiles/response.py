@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from eyestream.core.noise import Noise
 from eyestream.core.tiles.field import dwelt
-from eyestream.core.tiles.reader import Reader
+from eyestream.core.tiles.reader import WordReader
 
 __all__ = ["responded", "word_of"]
 
 
-def responded(occupancy: NDArray[np.int64], reader: Reader, noise: Noise) -> int:
+def responded(occupancy: NDArray[np.int64], reader: WordReader, noise: Noise) -> int:
     """The released word of a slot, whose tiling `reader` has; the reader does not take it."""
     word = word_of(occupancy, reader.labels, reader.code.lost_word)
     replaced, drawn = noise.draw(reader.code.law).tolist()

@@ -2,6 +2,7 @@
 
 from decimal import Decimal, localcontext
 
+from eyestream.core.charge import spendable
 from eyestream.errors import ConfigError
 
 __all__ = ["LEAST_EPSILON", "MOST_BITS", "MOST_EPSILON", "slots_touched", "word_bits"]
@@ -28,7 +29,7 @@ def word_bits(epsilon: float) -> int:
     ConfigError
         when epsilon is not within `LEAST_EPSILON` and `MOST_EPSILON`.
     """
-    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+    if not spendable(LEAST_EPSILON) <= epsilon <= MOST_EPSILON:  # a mechanism has its epsilon rounded down so
         raise ConfigError(f"epsilon of a slot: expected {LEAST_EPSILON:g} to {MOST_EPSILON:g}, not {epsilon:g}")
     with localcontext() as context:
         context.prec = 60

@@ -49,8 +49,10 @@ function showState(one) {
     return;
   }
   const passed = Math.max(0, Date.now() / 1000 - latest.came);
-  say("age", `${duration(latest.age_s + passed)} old`);
-  say("latency", `oldest row of chunk ${latest.index}. It came ${(1000 * latest.latency_s).toFixed(1)} ms later than the fastest`);
+  const oldest = latest.oldest_gaze_s ?? latest.age_s;
+  say("age", `${duration(latest.latency_s + passed)} to ${duration(oldest + passed)} old`);
+  const of = latest.oldest_gaze_s === null ? "rows" : "gaze";
+  say("latency", `newest and oldest ${of} of chunk ${latest.index}. It came ${(1000 * latest.latency_s).toFixed(1)} ms later than the fastest`);
 }
 
 function showBudget(one, left) {
@@ -73,6 +75,12 @@ function current(one) {
 
 function unitOf(meta, i) {
   return meta.units[i] === "1" ? "none" : meta.units[i];
+}
+
+/** What a value is, as the guarantee of its stream says. */
+function kindOf(meta) {
+  if (/^asked features: /m.test(meta.guarantee)) return "change since the first minute";
+  return /^baseline: /m.test(meta.guarantee) ? "change since the first minute, plus a public mean" : "private value";
 }
 
 /** Buttons, one for each feature. */
@@ -112,7 +120,7 @@ function showFeatures(one) {
     value.textContent = last ? `${brief(last.at(-1))} ± ${brief(meta.noise_sd[i])}` : "no chunk yet";
     drawTrace(svg, chunks, i, meta.noise_sd[i] ?? 0, "", false);
   }
-  say("chosen", `${meta.names[feature]}: private value, unit ${unitOf(meta, feature)}, error ± ${brief(meta.noise_sd[feature])}`);
+  say("chosen", `${meta.names[feature]}: ${kindOf(meta)}, unit ${unitOf(meta, feature)}, error ± ${brief(meta.noise_sd[feature])}`);
   drawTrace(at("large"), chunks, feature, meta.noise_sd[feature] ?? 0, unitOf(meta, feature), true);
   const field = fieldOf(meta);
   at("fieldbox").hidden = field === null;

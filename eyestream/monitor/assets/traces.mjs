@@ -40,6 +40,7 @@ export function drawTrace(svg, chunks, feature, error, unit, axes) {
   const line = (pairs) => pairs.map(([t, value]) => `${x(t).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
   const upper = known.map(([t, value]) => [t, value + error]), lower = known.map(([t, value]) => [t, value - error]);
   if (axes) for (const t of borders) svg.append(part("line", { class: "border", x1: x(t), x2: x(t), y1: top, y2: top + height }));
+  if (axes && least < 0 && most > 0) svg.append(part("line", { class: "zero", x1: left, x2: left + width, y1: y(0), y2: y(0) }));
   svg.append(part("polygon", { class: "band", points: line([...upper, ...lower.reverse()]) }));
   svg.append(part("polyline", { class: "trace", points: line(known) }));
   if (!axes) return;

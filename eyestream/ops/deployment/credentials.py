@@ -1,4 +1,10 @@
-"""Logins and certificates of a deployment, made on the spot."""
+"""Logins and certificates of a deployment, made on the spot.
+
+Raises
+------
+ConfigError
+    The extra `deploy` is not installed.
+"""
 
 import base64
 import datetime
@@ -7,10 +13,15 @@ import ipaddress
 import secrets
 from typing import NamedTuple
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from eyestream.errors import ConfigError
+
+try:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+except ImportError:
+    raise ConfigError("certificates need a library that is not installed: pip install 'eyestream[deploy]'") from None
 
 __all__ = ["Pair", "days_left", "new_authority", "new_certificate", "new_password", "password_line"]
 
@@ -41,7 +52,7 @@ class Pair(NamedTuple):
 
 
 def new_authority(now: datetime.datetime) -> Pair:
-    """What signs the certificates of this deployment, and of no other."""
+    """The authority that signs the certificates of this deployment, and of no other."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"eyestream {secrets.token_hex(4)}")])
     key = ec.generate_private_key(ec.SECP256R1())
     builder = _builder(name, name, key, now, AUTHORITY_DAYS).add_extension(

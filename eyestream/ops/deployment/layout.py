@@ -1,10 +1,10 @@
-"""What a deployment consists of: every file and directory, whose it is, who may read it, and what it is for.
+"""Parts of a deployment: every file and directory, with its owner, its readers and its purpose.
 
 Three programs run under three users, each with nothing but what it needs. Two groups say who may talk to the brokers:
 `eyestream-tracker` may enter the directory of the raw broker's socket, `eyestream-application` that of the private
 one's. The sockets and their directories are made by the units at every start; everything that stays is listed here.
-Directories below `/etc` are root's, so that systemd-tmpfiles dares to mend what is in them. What was written where, and
-by which version, is kept beside a deployment (`Manifest`), so that it can be renewed and looked at.
+Directories below `/etc` are root's: in those of others systemd-tmpfiles mends nothing. A `Manifest` lies beside a
+deployment. It says which version wrote which files, so that a newer version can renew them.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from eyestream.errors import ConfigError
+from eyestream.rim.config.tables import LOCAL_BROKER
 from eyestream.rim.files.package_data import DATA, fresh_configuration
 
 __all__ = [
@@ -51,7 +52,7 @@ __all__ = [
 SIDECAR, RAW, PRIVATE = "eyestream", "eyestream-raw", "eyestream-private"
 TRACKER, APPLICATION = "eyestream-tracker", "eyestream-application"
 UNITS = (RAW, PRIVATE, SIDECAR)
-"""In the order in which they start."""
+"""Units in the order in which they start."""
 
 SETTINGS = "/etc/eyestream/sidecar.toml"
 MANIFEST = "/etc/eyestream/deployment.json"
@@ -59,7 +60,7 @@ LEDGER = "/var/lib/eyestream/ledger"
 
 _BROKERS = (("raw", RAW, TRACKER), ("private", PRIVATE, APPLICATION))
 PORTS = {"raw": 8884, "private": 8883}
-"""For other machines, unless another one is asked for."""
+"""Ports for other machines, unless others are asked for."""
 
 CERTIFICATES = {
     side: f"/etc/eyestream/certificates/{name}.pem" for side, name in (("raw", "raw"), ("private", "broker"))
@@ -70,6 +71,9 @@ _NO_NETWORK = (
 _NETWORK = "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n"
 
 Kind = Literal["directory", "program", "kept"]
+
+Outside = Mapping[str, tuple[str, int]]
+"""Name, or address, and port under which other machines reach a broker, by side: ``raw`` or ``private``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class Item:
 
 
 def places(outside: Collection[str]) -> tuple[Item, ...]:
-    """Everything, directories before what is in them; `outside` are the sides that other machines reach."""
+    """All files and directories, each directory before its files; `outside` are the sides that other machines reach."""
     found = [
         Item("/etc/eyestream", "root", "root", 0o755, "all that is configured", "directory"),
         Item("/etc/eyestream/README", "root", "root", 0o644, "this list", "program"),
@@ -170,7 +174,7 @@ def tmpfiles_text(all_places: tuple[Item, ...]) -> str:
 
 
 def readme_text(all_places: tuple[Item, ...]) -> str:
-    """What is where, for whoever opens `/etc/eyestream`."""
+    """The list of all files, for whoever opens `/etc/eyestream`."""
     owners = [f"{place.user}:{place.group}" for place in all_places]
     wide, wider = max(len(place.path) for place in all_places), max(map(len, owners))
     lines = [
@@ -209,7 +213,7 @@ def conf_text(side: str, port: int | None) -> str:
 
 
 def acl_text(side: str) -> str:
-    """Who may do what on a broker."""
+    """Access list of a broker."""
     return _shipped(f"{side}.acl")
 
 
@@ -220,7 +224,7 @@ def settings_text() -> str:
     raw = '[raw]\nurl = "unix:///run/eyestream-raw/raw.sock"\nusername = "sidecar"\npassword_file = "{}"\n'
     for pattern, new in (
         (r'^ledger = "ledger"$', f'ledger = "{LEDGER}"'),
-        (r'^url = "mqtt://localhost:1883".*$', private.format("/etc/eyestream/sidecar/private.password")),
+        (rf'^url = "{LOCAL_BROKER}".*$', private.format("/etc/eyestream/sidecar/private.password")),
         (r"^# \[raw\]\n# url = .*\n", raw.format("/etc/eyestream/sidecar/raw.password")),
     ):
         text, count = re.subn(pattern, new, text, count=1, flags=re.MULTILINE)
@@ -230,10 +234,6 @@ def settings_text() -> str:
 
 def _shipped(name: str) -> str:
     return (DATA / "deployment" / name).read_text(encoding="utf-8")
-
-
-Outside = Mapping[str, tuple[str, int]]
-"""By side, ``raw`` or ``private``: under which name, or address, and port other machines reach the broker."""
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -270,7 +270,7 @@ def manifest_of(version: str, program: str, outside: Outside, files: Mapping[str
 
 
 def at(root: Path, path: str) -> Path:
-    """Where an absolute path of the host lies under `root`."""
+    """Place of an absolute path of the host under `root`."""
     return root / path.removeprefix("/")
 
 

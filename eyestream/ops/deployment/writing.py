@@ -1,6 +1,6 @@
 """Writing a deployment: all of it, or nothing; and renewing it for another version.
 
-Of what is renewed, this version writes again what an older one wrote; what the operator owns stays.
+A renewal writes again what an older version wrote. What the operator owns stays.
 """
 
 import datetime
@@ -78,12 +78,12 @@ def deploy(root: Path, *, version: str, program: str, outside: Outside, now: dat
         last = new / MANIFEST.removeprefix(f"{_HOME}/")
         last.write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
         last.chmod(0o644)
-        os.rename(new, at(root, _HOME))
+        os.rename(new, at(root, _HOME))  # the last step, and one: who finds `/etc/eyestream` finds all of it
     return manifest
 
 
 def _program_files(program: str, outside: Outside) -> dict[str, bytes]:
-    """By path, what every deployment of this version has alike."""
+    """Files that every deployment of this version has alike, by path."""
     ports = {side: port for side, (_, port) in outside.items()}
     texts = {f"/etc/systemd/system/{unit}.service": layout.unit_text(unit, program, ports) for unit in layout.UNITS}
     for side in ("raw", "private"):
@@ -111,7 +111,7 @@ def owners_of(root: Path, wanted: tuple[Item, ...]) -> dict[Item, tuple[int, int
 
 
 def _kept(outside: Outside, now: datetime.datetime) -> dict[str, bytes]:
-    """By path, what is made once: the configuration, logins, certificates."""
+    """Files that are made once, by path: configuration, logins, certificates."""
     files = {layout.SETTINGS: layout.settings_text().encode()}
     lines = {"raw": "", "private": ""}
     for role, sides in (("tracker", ("raw",)), ("application", ("private",)), ("sidecar", ("raw", "private"))):
@@ -155,7 +155,7 @@ def check_free(root: Path) -> None:
 
 @contextmanager
 def _all_or_nothing(root: Path) -> Iterator[list[Path]]:
-    """Paths that the body puts into the list, and the new `/etc/eyestream`, are gone when it fails."""
+    """Run the body. Where it fails, remove the paths that it put into the list, and the new `/etc/eyestream`."""
     done: list[Path] = []
     finished = False
     try:
@@ -177,7 +177,7 @@ def _all_or_nothing(root: Path) -> Iterator[list[Path]]:
 def _put(
     target: Path, place: Item, made: Mapping[str, bytes], owner: tuple[int, int], *, created: int, done: list[Path]
 ) -> None:
-    """Make one place at `target`, which is the place itself, or where it waits for the others."""
+    """Make one place at `target`: at its own path, or in the new folder, where it waits for the others."""
     for above in reversed([p for p in target.parents if not p.exists()]):
         above.mkdir(mode=0o755)
         done.append(above)
@@ -203,7 +203,7 @@ def renew(
     now: datetime.datetime,
     outside: Outside = MappingProxyType({}),
 ) -> list[str]:
-    """Bring the deployment at `root` to this version; what was done, in lines.
+    """Bring the deployment at `root` to this version; gives what was done, in lines.
 
     A file that was edited since it was written stays; the new one is put beside it as ``FILE.new``. Interrupted, it can
     be called again.
@@ -268,7 +268,7 @@ def _renew_file(root: Path, place: Item, owner: tuple[int, int], data: bytes, be
 
 
 def _certificates(root: Path, old: Outside, outside: Outside, now: datetime.datetime) -> dict[str, bytes]:
-    """By path: a new certificate of each broker that has none for its name, or one that ends soon; what signs them."""
+    """New certificates by path, of brokers with none for their name or one that ends soon; an authority if needed."""
     authority, made = at(root, _AUTHORITY), {}
     key = authority.with_suffix(".key")
     due = [side for side in outside if _is_due(root, side, old, outside, now)]
@@ -293,7 +293,7 @@ def _is_due(root: Path, side: str, old: Outside, outside: Outside, now: datetime
 
 
 def _replace(target: Path, data: bytes, place: Item, owner: tuple[int, int]) -> None:
-    """Let `data` be at `target`, with owner and rights, at once."""
+    """Put `data` at `target`, with owner and rights, in one step: a crash leaves the old file or the new one."""
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_name(f".{target.name}.deploy")
     _write(new, data)
@@ -303,7 +303,7 @@ def _replace(target: Path, data: bytes, place: Item, owner: tuple[int, int]) -> 
 
 
 def _write(target: Path, data: bytes) -> None:
-    """A new file, for its owner's eyes alone: nobody's link is followed, and what was there is gone."""
+    """Write a new file that its owner alone may read. No link is followed, and what was there is gone."""
     target.unlink(missing_ok=True)
     with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(data)

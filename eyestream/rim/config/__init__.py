@@ -2,8 +2,10 @@
 
 from eyestream.rim.config.reading import load, load_login, read_tables
 from eyestream.rim.config.tables import (
+    AddedTable,
     BrokerSettings,
     BudgetSettings,
+    ControlSettings,
     DeviceEntry,
     LimitSettings,
     LoginSettings,
@@ -19,8 +21,10 @@ from eyestream.rim.config.tables import (
 )
 
 __all__ = [
+    "AddedTable",
     "BrokerSettings",
     "BudgetSettings",
+    "ControlSettings",
     "DeviceEntry",
     "LimitSettings",
     "LogSettings",

@@ -10,7 +10,7 @@ figure: whatever is chosen costs no more than that, on average, a minute of rows
 costs as much as a full one, however few rows it has; so many short sessions cost more a minute, the more the longer the
 chunks, and `session_epsilon` and `day_epsilon` bound that. A longer chunk costs more by itself at the same price a
 minute, and with it a blink or a second of gaze; that is held by `window_epsilon`, also the operator's, below which the
-chunks that one second enters must fit, else the sidecar does not start (`within_window`). Pinning the
+chunks that one second enters must fit, else the sidecar does not start (`check_window`). Pinning the
 calibration as well was the other way; whoever wants that names it, and no purpose.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 from eyestream.core.purposes import PURPOSES, TASKS, Row, Wish, choose
 from eyestream.errors import ConfigError, meant
 
-__all__ = ["load_table", "resolve_purpose", "within_window"]
+__all__ = ["check_window", "load_table", "resolve_purpose"]
 
 _ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
 _USUAL = {
@@ -68,7 +68,7 @@ def resolve_purpose(
     return privacy | _answer(privacy, rows(), where)
 
 
-def within_window(purpose: str, epsilon: float, touched: int, window_epsilon: float) -> None:
+def check_window(purpose: str, epsilon: float, touched: int, window_epsilon: float) -> None:
     """Raise ConfigError where a second of gaze, which enters `touched` chunks, costs more than a window may."""
     if touched * epsilon > window_epsilon * (1 + 1e-9):
         raise ConfigError(
@@ -93,7 +93,7 @@ def _answer(privacy: dict[str, Any], rows: list[Row], where: str) -> dict[str, A
     if minute is None:
         raise ConfigError(
             f"{where} epsilon_per_minute: missing beside purpose: what it may cost is for you to say, as no newer "
-            f"version may raise it ({_USUAL.get(purpose, '18 is usual')})"
+            f"version may raise it ({_USUAL.get(purpose, '4.5 is usual for words of tasks')})"
         )
     if isinstance(minute, bool) or not isinstance(minute, int | float) or not math.isfinite(minute):
         raise ConfigError(f"{where} epsilon_per_minute: expected a number")

@@ -14,24 +14,24 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from eyestream.doors import installed, loaded
 from eyestream.errors import ConfigError, meant
 from eyestream.problems import Problems
 from eyestream.rim.config.purposes import resolve_purpose
-from eyestream.rim.config.tables import LoginSettings, Settings, SourceEntry, StreamSettings, listener
+from eyestream.rim.config.tables import AddedTable, LoginSettings, Settings, SourceEntry, StreamSettings
 from eyestream.strict import Reader, TablePlace, expected, read, unknown_keys
 from eyestream.wire.topics import refuse_shared
 
-__all__ = ["Reading", "load", "load_login", "read_tables"]
+__all__ = ["ConfigReading", "load", "load_login", "read_tables"]
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
 _SECRETS_AND_CERTIFICATES = ("password_file", "ca_file", "cert_file", "key_file")
-_FLEET = (*_SECRETS_AND_CERTIFICATES, "folder", "second_place")
 
 
 @dataclass
-class Reading:
-    """What could be read of a file.
+class ConfigReading:
+    """The part of a file that could be read.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ def load(path: Path) -> Settings:
     return reading.settings
 
 
-def read_tables(path: Path) -> Reading:
-    """As `load`, but mistakes in tables are returned, so that others can be found after them.
+def read_tables(path: Path) -> ConfigReading:
+    """Read like `load`, but return mistakes in tables, so that others can be found after them.
 
     Raises
     ------
@@ -76,26 +76,42 @@ def read_tables(path: Path) -> Reading:
             "[stream.privacy], after it, in the place of [privacy]"
         )
     problems, values, wrong, unread = Problems(), dict[str, Any](), set[str](), dict[str, str]()
-    fields = {field.name: field for field in msgspec.structs.fields(Settings)}
-    misspelt = unknown_keys(table, fields, problems)
+    kinds = _added(table)
+    known: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Settings)} | kinds
+    del known["added"]
+    required = {"stream"} if kinds else {"stream", "device"}
+    misspelt = unknown_keys(table, known, problems)
+    if "fleet" in table and "fleet" not in known:
+        problems.add("[fleet]: is a table of eyestream-fleet: pip install eyestream-fleet")
     tables = _one_source(table, problems)
-    for field in fields.values():
+    for name, kind in known.items():
         before = len(problems)
-        if field.name in tables:
-            tables |= {field.name: _sound(tables[field.name], problems, TablePlace(), field.name)}
-        if field.name == "stream" and isinstance(tables.get("stream"), list):
+        if name in tables:
+            tables |= {name: _sound(tables[name], problems, TablePlace(), name)}
+        if name == "stream" and isinstance(tables.get("stream"), list):
             values["stream"] = tuple(_streams(tables["stream"], problems, unread))
-        elif field.name in tables:
-            values[field.name] = Reader(problems).value(field.type, tables[field.name], TablePlace(), field.name)
-        elif field.required and field.name not in misspelt:
-            problems.add(f"[[{field.name}]]: missing; expected {expected(field.type)}")
+        elif name in tables:
+            values[name] = Reader(problems).value(kind, tables[name], TablePlace(), name)
+        elif name in required and name not in misspelt:
+            problems.add(f"[[{name}]]: missing; expected {expected(kind)}")
         if len(problems) > before:
-            wrong.add(field.name)
-    whole = {key: value for key, value in values.items() if value is not None}
-    settings = Settings(**{"stream": (), "device": ()} | listener(whole.get("fleet")) | whole)
+            wrong.add(name)
+    whole: dict[str, Any] = {key: value for key, value in values.items() if value is not None}
+    for name in kinds:
+        whole["added"] = added = whole.pop(name, None)
+        if added is not None and added.private is not None:
+            whole.setdefault("private", added.private)
+    settings = Settings(**{"stream": (), "device": ()} | whole)
     _check_together(settings, wrong, problems)
     unread = {place: _calibration(name, path.parent) for place, name in unread.items()}
-    return Reading(_anchored(settings, path.parent), problems, frozenset(wrong), unread)
+    return ConfigReading(_anchored(settings, path.parent), problems, frozenset(wrong), unread)
+
+
+def _added(table: dict[str, Any]) -> dict[str, type[AddedTable]]:
+    """The kind of the table that another distribution adds, by its name, if the file has one."""
+    own = Settings.__struct_fields__
+    points = [point for point in installed("eyestream.tables") if point.name in table] if table.keys() - own else []
+    return {point.name: loaded(point, type) for point in points[:1] if point.name not in own}
 
 
 def _streams(tables: list[object], problems: Problems, unread: dict[str, str]) -> Iterator[StreamSettings]:
@@ -187,7 +203,7 @@ def _one_source(table: dict[str, Any], problems: Problems) -> dict[str, Any]:
 
 
 def _check_together(settings: Settings, wrong: set[str], problems: Problems) -> None:
-    """What one key alone cannot show; left out where a table that it needs has a mistake."""
+    """Check what one key alone cannot show; left out where a table that it needs has a mistake."""
     streams = [stream.name for stream in settings.stream]
     _once("[[device]] id", "every device once", [device.id for device in settings.device], problems)
     _once("[[stream]] name", "every stream once", streams, problems)
@@ -197,6 +213,8 @@ def _check_together(settings: Settings, wrong: set[str], problems: Problems) -> 
         problems.add("[[stream]] name: 'sidecar' is taken: expected another name")
     if settings.sidecar.name in {device.id for device in settings.device}:
         problems.add("[sidecar] name: expected another name than those of the devices")
+    if settings.added is not None and settings.sidecar.ledger_key is not None:
+        problems.add("[sidecar] ledger_key: the ledgers of this file cannot be sealed; take it out")
     _check_brokers(settings, problems)
     if not wrong & {"stream", "device"}:
         _check_devices(settings, problems)
@@ -209,7 +227,7 @@ def _check_together(settings: Settings, wrong: set[str], problems: Problems) -> 
 
 
 def _check_devices(settings: Settings, problems: Problems) -> None:
-    """Who sends what, and which source serves it."""
+    """Check who sends which stream, and which source serves it."""
     streams = [stream.name for stream in settings.stream]
     for device in settings.device:
         for name in device.streams or ():
@@ -265,12 +283,13 @@ def _anchored(settings: Settings, base: Path) -> Settings:
 
     return msgspec.structs.replace(
         settings,
-        sidecar=_with_paths(settings.sidecar, ("ledger", "second_place"), base),
+        sidecar=_with_paths(settings.sidecar, ("ledger", "second_place", "ledger_key"), base),
+        control=_with_paths(settings.control, ("socket", "indicator"), base),
         private=_with_paths(settings.private, _SECRETS_AND_CERTIFICATES, base),
         raw=None if settings.raw is None else _with_paths(settings.raw, _SECRETS_AND_CERTIFICATES, base),
         stream=tuple(stream(table) for table in settings.stream),
         source=tuple(source(table) for table in settings.source),
-        fleet=None if settings.fleet is None else _with_paths(settings.fleet, _FLEET, base),
+        added=None if settings.added is None else _with_paths(settings.added, settings.added.paths, base),
     )
 
 

@@ -1,21 +1,28 @@
 """The tables of the configuration, as frozen settings. `config/sidecar.toml` is the commented example."""
 
+import socket
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
-from eyestream.core.charge import LEVELS
+from eyestream.core.charge import LEVELS, NEW_WEARERS
 from eyestream.core.purposes import DAY_EPSILON, SESSION_EPSILON
 from eyestream.errors import ConfigError
 from eyestream.strict import NAME, ONE_LINE
 
+if TYPE_CHECKING:
+    from eyestream.claims.facts import TrustModel
+
 __all__ = [
+    "LOCAL_BROKER",
+    "AddedTable",
     "BrokerSettings",
     "BudgetSettings",
+    "ControlSettings",
     "DeviceEntry",
-    "FleetSettings",
     "LimitSettings",
     "LogSettings",
     "LoginSettings",
@@ -27,7 +34,6 @@ __all__ = [
     "StreamBudgetSettings",
     "StreamSettings",
     "WearerBudgetSettings",
-    "listener",
 ]
 
 Name = Annotated[str, msgspec.Meta(pattern=NAME)]
@@ -37,73 +43,24 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Text = Annotated[str, msgspec.Meta(min_length=1, pattern=ONE_LINE)]
 
+LOCAL_BROKER = "mqtt://localhost:1883"
+"""The broker of a configuration and of a command that name none."""
+
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 _URL = "expected mqtt://host[:port], mqtts://host[:port] or unix:///path"
-
-
-_Written = Annotated[str, msgspec.Meta(min_length=1)]
-
-
-class FleetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[fleet]``: where the log is, how it is cut, and where the shards lie. The log is a stream of NATS JetStream.
-
-    Attributes
-    ----------
-    servers
-        ``nats://host:port`` or ``tls://host:port``.
-    partitions
-        Fixed for the life of the ledgers.
-    folder
-        Has a folder for each shard, ``shard-0`` and so on; one that is missing is on another host.
-    second_place
-        A folder on another disk, for `eyestream.rim.ledger.second_place`; a bucket of NATS when it is left out.
-    replicas
-        Copies of each message in the log, and of a second place there.
-    monitoring
-        ``http://host:port`` of the monitoring page of each NATS server, by default port 8222 of each of `servers`: a
-        second place there is used when they tell that it outlives a loss of power.
-    raw_age_s
-        How long the log keeps raw rows: longer than any worker is away.
-    released_age_s
-        How long it keeps what is released.
-    """
-
-    servers: Annotated[tuple[_Written, ...], msgspec.Meta(min_length=1)]
-    partitions: Annotated[int, msgspec.Meta(ge=1, le=65_536)]
-    folder: Path
-    second_place: Path | None = None
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 3
-    monitoring: tuple[Annotated[str, msgspec.Meta(pattern="^https?://")], ...] = ()
-    raw_age_s: Annotated[float, msgspec.Meta(gt=0)] = 300.0
-    released_age_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0
-    username: str | None = None
-    password_file: Path | None = None
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-
-    @property
-    def speaks_tls(self) -> bool:
-        """Whether all links of the fleet to its log speak TLS."""
-        return all(one.startswith("tls://") for one in self.servers)
-
-    @property
-    def listener(self) -> str:
-        """MQTT listener of the first server, at the usual port: for trackers, applications and retained messages."""
-        scheme, _, place = self.servers[0].rpartition("://")
-        host = urlsplit(f"//{place}").hostname or "localhost"
-        return f"mqtts://{host}:8883" if scheme == "tls" else f"mqtt://{host}:1883"
 
 
 class SidecarSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[sidecar]``: its name in topics, and the file that remembers what was spent.
 
     `second_place` is a file on another disk that remembers how long the ledger was, so that an older copy is refused.
+    `ledger_key` is a file with the key that seals the ledger on its disk.
     """
 
     name: Name = "sidecar"
     ledger: Path = Path("ledger")
     second_place: Path | None = None
+    ledger_key: Path | None = None
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,6 +88,8 @@ class BrokerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if parts.username is not None or parts.password is not None:
             raise ConfigError("a broker's URL carries no user name nor password; use username and password_file")
         if parts.scheme == "unix" and parts.path and not parts.netloc:
+            if not hasattr(socket, "AF_UNIX"):
+                raise ConfigError(f"{self.url}: this system has no sockets with a path; write mqtt://127.0.0.1")
             return "unix", parts.path, 0
         if parts.scheme not in _PORTS or not parts.hostname or parts.path not in ("", "/") or port == 0:
             raise ConfigError(f"{self.url}: {_URL}")
@@ -210,12 +169,16 @@ class StreamSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WearerBudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``[budget.wearer]``: ceilings of each wearer whom a tracker names, beneath those of the device that is worn."""
+    """``[budget.wearer]``: ceilings of each wearer who is named, beneath those of the device that is worn.
+
+    `new_a_day` is how many handles of a device may be new on one day; of one more, nothing is released that day.
+    """
 
     day_epsilon: Positive | None = None
     lifetime_epsilon: Positive | None = None
     day_delta: Share | None = None
     lifetime_delta: Share | None = None
+    new_a_day: Count = NEW_WEARERS
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -242,7 +205,7 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def levels(self) -> int:
-        """Of the lifetime; 1: it does not fade."""
+        """Levels of the lifetime; 1: it does not fade."""
         return LEVELS if self.lifetime_mode == "fade" else 1
 
 
@@ -273,6 +236,18 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     raw_messages: Count = 512
     released_chunks: Count = 512
     deadline_s: Positive = 60.0
+
+
+class ControlSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[control]``: the socket that `pause` and `resume` come over, beside the ledger when it is not given.
+
+    The user of the sidecar and root may use it, and `users`, by name. `indicator` is a program that is started with
+    ``on`` before anything is released, and with ``off`` after the last release.
+    """
+
+    socket: Path | None = None
+    users: tuple[Text, ...] = ()
+    indicator: Path | None = None
 
 
 class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -307,20 +282,56 @@ class DeviceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     streams: tuple[Name, ...] | None = None
 
 
+class AddedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table that another distribution adds: what commands ask of it.
+
+    An entry point of the group ``eyestream.tables`` has the name of the table, and refers to a class of this kind. It
+    is loaded where a file has the table.
+
+    Attributes
+    ----------
+    paths : of the class: keys that are paths, relative to the file.
+    instead : of the class: what does for such a file what `run` and `budget --new` do for others; for errors.
+    """
+
+    paths: ClassVar[tuple[str, ...]] = ()
+    instead: ClassVar[str] = ""
+
+    @property
+    def private(self) -> BrokerSettings | None:
+        """``[private]`` of a file that leaves it out."""
+        return None
+
+    @property
+    def trust_model(self) -> "TrustModel | None":
+        """The trust model, in the place of a sidecar's."""
+        return None
+
+    @property
+    def ledgers(self) -> list[Path]:
+        """The ledgers that are on this host, in the place of ``[sidecar] ledger``."""
+        return []
+
+    def findings(self, settings: "Settings") -> Iterable[tuple[str, str | None, str]]:
+        """For `eyestream check`: what must be, what is wrong with it (None: nothing), and what mends it."""
+        return ()
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The whole file. It names no device only where an added table knows them."""
 
     stream: Annotated[tuple[StreamSettings, ...], msgspec.Meta(min_length=1)]
     device: Annotated[tuple[DeviceEntry, ...], msgspec.Meta(min_length=1)]
     sidecar: SidecarSettings = SidecarSettings()
-    private: BrokerSettings = BrokerSettings("mqtt://localhost:1883")
+    private: BrokerSettings = BrokerSettings(LOCAL_BROKER)
     budget: BudgetSettings = BudgetSettings()
     raw: BrokerSettings | None = None
     source: tuple[SourceEntry, ...] = ()
     limits: LimitSettings = LimitSettings()
+    control: ControlSettings = ControlSettings()
     log: LogSettings = LogSettings()
     metrics: MetricsSettings | None = None
-    fleet: FleetSettings | None = None
+    added: AddedTable | None = None
 
     @property
     def raw_broker(self) -> BrokerSettings:
@@ -337,18 +348,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The streams that a device sends."""
         return tuple(s for s in self.stream if device.streams is None or s.name in device.streams)
 
-
-def listener(fleet: FleetSettings | None) -> dict[str, BrokerSettings]:
-    """``private`` where a fleet's file leaves it out: the MQTT listener of its log, with its login."""
-    if fleet is None:
-        return {}
-    return {
-        "private": BrokerSettings(
-            fleet.listener,
-            username=fleet.username,
-            password_file=fleet.password_file,
-            ca_file=fleet.ca_file,
-            cert_file=fleet.cert_file,
-            key_file=fleet.key_file,
-        )
-    }
+    @property
+    def senders(self) -> list[tuple[StreamSettings, ...]]:
+        """The streams of each device; where the file names none, one that may send all."""
+        return [self.streams_of(device) for device in self.device] or [self.stream]

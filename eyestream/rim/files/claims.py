@@ -1,4 +1,4 @@
-"""What is claimed of a released recording (`NAME.claim.json` beside it), in words for whoever receives it."""
+"""Claim about a released recording (`NAME.claim.json` beside it), in words for whoever receives it."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ _MOST_BYTES = 1 << 20
 
 
 class _Made(msgspec.Struct, frozen=True):
-    """Of the mechanism: what a reader is told of it; where no differential privacy is claimed there is less."""
+    """The mechanism, as a reader knows it; where no differential privacy is claimed there is less."""
 
     claim: Literal[1]
     version: str

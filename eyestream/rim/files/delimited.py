@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.errors import RecordingError
+from eyestream.rim.files.fast_tables import fast_columns
 
 __all__ = [
     "DELIMITERS",
@@ -30,6 +31,7 @@ DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
 _MISSING = frozenset(("", ".", "-", "na", "n/a", "nan", "none", "null"))
 _WORDS = {"true": 1.0, "false": 0.0, "valid": 1.0, "invalid": 0.0, "yes": 1.0, "no": 0.0}
 _BLOCK = 65_536
+_GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -75,9 +77,10 @@ def opened(path: Path, *, lenient: bool = False) -> Iterator[TextIO]:
     RecordingError
         when it is missing, damaged, cut off, or in another encoding; also while it is read.
     """
-    unpacked = gzip.open if is_packed(path) else open
     try:
         with reading(path):
+            with open(path, "rb") as raw:
+                unpacked = gzip.open if is_packed(path) or raw.read(2) == _GZIP else open
             with unpacked(path, "rb") as binary:
                 wide = binary.read(2) in _UTF16
             errors = "surrogateescape" if lenient else "strict"
@@ -143,6 +146,11 @@ def read_columns(
     for name in (*numbers, *texts, *only[:1]):
         if name not in names:
             raise RecordingError(f"{path}: no column {name!r}; the columns are {', '.join(map(repr, names))}")
+    with reading(path):
+        table = {"delimiter": delimiter, "header": header, "decimal": decimal, "packed": is_packed(path)}
+        fast = None if only else fast_columns(path, names, numbers, texts, **table)  # type: ignore[arg-type]
+    if fast is not None:
+        return fast
     parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in numbers}
     told: dict[str, list[str]] = {name: [] for name in texts}
     for columns, lines in _portions(path, names, delimiter, header=header, only=only):

@@ -5,21 +5,21 @@ from pathlib import Path
 
 import numpy as np
 
-from eyestream.errors import RecordingError
+from eyestream.errors import RecordingError, ShortRecordingError
 from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.samples import Rows
+from eyestream.gaze.samples import TimedRows
 from eyestream.rim.files import recordings
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["LONGEST_PAUSE_S", "extract", "load_rows", "refuse_nothing", "stem"]
+__all__ = ["LEAST_FORWARD", "LONGEST_PAUSE_S", "extract", "load_rows", "stem"]
 
 LONGEST_PAUSE_S = 86_400.0
 """A recording may be interrupted for a day at most; rows in the pause are NaN."""
 
 _PIECE = 65_536
-_LEAST_FORWARD = 0.9
+LEAST_FORWARD = 0.9
 
 
 def extract(
@@ -38,35 +38,28 @@ def extract(
 
     Raises
     ------
+    ShortRecordingError
+        when there is no row.
     RecordingError
-        when there is no row, or the time of more than a tenth of the samples does not go forward.
+        when the time of more than a tenth of the samples does not go forward.
     """
     samples, front_end = gaze.samples, entry.make(gaze.profile, LONGEST_PAUSE_S, None)
-    rows: list[Rows] = []
+    rows: list[TimedRows] = []
     for begin in range(0, len(samples), _PIECE):
         rows.append(front_end.feed(samples[begin : begin + _PIECE]))
         progress(min(begin + _PIECE, len(samples)))
     rows.append(front_end.advance(np.nan))  # what still waits for the next row
-    if front_end.counters.accepted < _LEAST_FORWARD * len(samples):
+    if front_end.counters.accepted < LEAST_FORWARD * len(samples):
         dropped = len(samples) - front_end.counters.accepted
         raise RecordingError(f"{gaze.path}: {dropped} of {len(samples)} samples have no time that goes forward")
     if not sum(map(len, rows)):
-        raise RecordingError(f"{gaze.path}: is shorter than the {entry.window_s:g} s of gaze that a row describes")
+        raise ShortRecordingError(
+            f"{gaze.path}: is shorter than the {entry.window_s:g} s of gaze that a row describes. "
+            "Join the trials of a person, with their times, into one file, or leave it out"
+        )
     t, values = np.concatenate([part.t for part in rows]), np.concatenate([part.values for part in rows])
     single = values.astype(np.float32).astype(np.float64)
     return Recording(t, single, entry.names, gaze.path, front_end=entry.mark(gaze.profile))
-
-
-def refuse_nothing(recording: Recording) -> None:
-    """Raise RecordingError for a recording in which every value is missing: a release would spend epsilon on nothing.
-
-    Who sees the refusal holds the recording. That the eye was never seen is in no release.
-    """
-    if not np.isfinite(recording.features).any():
-        raise RecordingError(
-            f"{recording.path}: every value of its {len(recording.t)} rows is missing, so nothing is released and "
-            "nothing spent. Are the unit and the columns of the profile those of the file?"
-        )
 
 
 def stem(path: Path) -> str:

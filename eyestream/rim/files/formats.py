@@ -13,10 +13,11 @@ The longest ending that fits a name wins, so ``a_physio.tsv`` is BIDS and no pla
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eyestream.doors import installed, loaded
 from eyestream.errors import ConfigError
 from eyestream.rim.files.delimited import is_packed
 
@@ -30,7 +31,7 @@ __all__ = ["Format", "endings", "format_of"]
 
 @dataclass(frozen=True)
 class Format:
-    """What a kind of file holds, and how it is read. A reader raises RecordingError, or ConfigError for the profile.
+    """Readers and writer of one kind of file. A reader raises RecordingError, or ConfigError for the profile.
 
     Attributes
     ----------
@@ -72,20 +73,20 @@ def format_of(path: Path, ours: Mapping[str, Format]) -> Format | None:
     ConfigError
         eyestream-lab reads such files, and is not installed.
     """
-    name, installed = path.name.lower().removesuffix(".gz"), _installed()
-    found = [ending for ending in {*ours, *installed, *_OF_THE_LABORATORY} if name.endswith(ending)]
+    name, others = path.name.lower().removesuffix(".gz"), _installed()
+    found = [ending for ending in {*ours, *others, *_OF_THE_LABORATORY} if name.endswith(ending)]
     if not found:
         return None
     ending = max(found, key=len)
-    if ending not in ours and ending not in installed:
+    if ending not in ours and ending not in others:
         raise ConfigError(f"{path}: is {_OF_THE_LABORATORY[ending]}")
-    chosen = ours[ending] if ending in ours else _loaded(installed[ending])
+    chosen = ours[ending] if ending in ours else loaded(others[ending], Format)
     return chosen if chosen.packed or not is_packed(path) else None
 
 
 def endings(ours: Mapping[str, Format], what: str) -> str:
     """The endings of all formats that have `what` (``gaze`` or ``rows``), in words; imports those of others."""
-    others = [ending for ending, point in _installed().items() if getattr(_loaded(point), what) is not None]
+    others = [ending for ending, point in _installed().items() if getattr(loaded(point, Format), what) is not None]
     *names, last = [*ours, *others]
     return f"{', '.join(names)} or {last}"
 
@@ -93,12 +94,5 @@ def endings(ours: Mapping[str, Format], what: str) -> str:
 @cache
 def _installed() -> dict[str, EntryPoint]:
     """Formats of other distributions, by ending; they are imported when a file has the ending."""
-    points = sorted(entry_points(group="eyestream.formats"), key=lambda point: point.name)
+    points = installed("eyestream.formats")
     return {point.name if point.name.startswith("_") else f".{point.name}": point for point in points}
-
-
-def _loaded(point: EntryPoint) -> Format:
-    found = point.load()
-    if not isinstance(found, Format):
-        raise ConfigError(f"{point.value}: is no eyestream.rim.files.formats.Format, as eyestream.formats expects")
-    return found

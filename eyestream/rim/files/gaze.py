@@ -29,7 +29,7 @@ from eyestream.rim.files.recordings import check_file
 __all__ = ["LETTERS", "GazeRecording", "load_gaze", "recording_of"]
 
 LETTERS = {"f": "F", "fixation": "F", "s": "S", "saccade": "S", "b": "B", "blink": "B", "-": "-", "": "-"}
-"""Of the words for events in a column of labels; any other word is another event."""
+"""Letters for the words of events in a column of labels; any other word is another event."""
 _OTHER = "?"
 _USUAL_HZ = (
     25,
@@ -151,7 +151,10 @@ def recording_of(path: Path, profile: Profile, columns: GazeColumns) -> GazeReco
     profile = profile.at_rate(_rate_hz(path, profile, samples.t))
     doubts = GazeDoubts(profile)
     doubts.take(
-        columns.gaze, None if valid is None else np.nan_to_num(np.asarray(valid, dtype=np.float64)) > 0, samples
+        columns.gaze,
+        None if valid is None else np.nan_to_num(np.asarray(valid, dtype=np.float64)) > 0,
+        samples,
+        None if columns.pupil is None else np.asarray(columns.pupil, dtype=np.float64),
     )
     doubt = doubts.judge(len(samples) / profile.fixed_rate_hz)  # a recording may have pauses
     return GazeRecording(samples, labels, profile, str(path), doubt=doubt)

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 UNITS = {
     "deg": {"deg", "degree", "degrees"},
-    "rad": {"rad", "radian", "radians"},
+    "rad": {"rad", "rads", "radian", "radians"},
     "px": {"px", "pixel", "pixels"},
     "s": {"s", "second", "seconds"},
     "ms": {"ms", "millisecond", "milliseconds"},
@@ -25,7 +25,7 @@ UNITS = {
     "vector": {"normalized", "normalised", "norm", "mm", "m"},
     "m": {"m", "meter", "meters", "metre", "metres"},
 }
-"""What files call the units of a profile, in small letters."""
+"""Names that files have for the units of a profile, in small letters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,8 @@ class GazeColumns:
         (n,) 1 and 0.
     labels
         n texts.
+    came
+        When they arrived, on the clock of the event loop; None: when they are taken.
     """
 
     time: Array
@@ -52,6 +54,7 @@ class GazeColumns:
     openness: Array | None = None
     valid: Array | None = None
     labels: list[str] | None = None
+    came: float | None = None
 
     @classmethod
     def of(cls, profile: Profile, table: Mapping[str, Array | list[str]]) -> "GazeColumns":

@@ -2,12 +2,13 @@
 
 import re
 import secrets
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 from eyestream.errors import ConfigError, meant
 
-__all__ = ["DATA", "fresh_configuration", "path_of", "without_baseline"]
+__all__ = ["DATA", "default_epsilon", "fresh_configuration", "path_of", "without_baseline"]
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 """Found without `importlib.resources`, which costs a sidecar memory that it never uses: the package is a folder."""
@@ -27,6 +28,12 @@ def path_of(what: str, name: str, folder: Path, shipped: Sequence[str]) -> Path:
         return Path(name)
     known = f"not one of {', '.join(shipped)}, and not a path (./{name}.toml){meant(name, shipped)}"
     raise ConfigError(f"{what} {name!r}: {known}")
+
+
+def default_epsilon() -> float:
+    """Epsilon of a chunk in the commented configuration."""
+    tables = tomllib.loads((DATA / "sidecar.toml").read_text(encoding="utf-8"))
+    return float(tables["stream"][0]["privacy"]["epsilon"])
 
 
 def fresh_configuration() -> str:

@@ -1,4 +1,4 @@
-"""What a ledger's bytes add up to. Pure: fed with bytes, gives accounts.
+"""The sum of a ledger's bytes: accounts, streams and days. Pure: fed with bytes, gives accounts.
 
 Theory of operation. A book is read from the beginning of the file to its end, and then grows with every slot that the
 writer takes. Reading goes through these states:
@@ -37,8 +37,8 @@ from eyestream.rim.ledger.records import (
     Header,
     NamePiece,
     OtherFormatError,
+    RecordSource,
     SlotFields,
-    Source,
     Tail,
     read_header,
     write_header,
@@ -81,7 +81,7 @@ class LedgerStream:
                 return
 
     def facts(self) -> StreamFacts:
-        """What is known beside its sums."""
+        """All that is known beside its sums."""
         return StreamFacts(unsettled=tuple(self.unsettled))
 
 
@@ -100,8 +100,9 @@ class Book:
     header : as it stands in the file.
     cut : damaged records at the end that count for nothing.
     unreadable : damaged records after the snapshot that count as spent.
-    accounts, entries : by device, by stream.
+    accounts, streams : by device, by stream.
     tail : the records after the snapshot.
+    first_day : that of the first slot among them; None: they have none.
     days : those that were opened, from the one on which the ledger was made.
     moves, former_ledgers : how often a device was moved between ledgers, and the names of those that it came from.
     exported : devices that were moved out of this one, and the name of the ledger that each went to, if one was named.
@@ -113,7 +114,7 @@ class Book:
     """
 
     def __init__(self, pieces: Iterable[bytes], suffices: "Callable[[Book], bool]" = lambda book: False) -> None:
-        source = Source(pieces)
+        source = RecordSource(pieces)
         self.header: Header = read_header(source.read(64))
         self.accounts: dict[str, Account] = {}
         self.streams: dict[StreamKey, LedgerStream] = {}
@@ -125,6 +126,8 @@ class Book:
         self._by_device: dict[str, list[LedgerStream]] = {}
         self._name: list[NamePiece] = []
         self.cut = self.unreadable = 0
+        self.first_day: int | None = None
+        self._newest_day, self._worn = 0, False
         if self.header.snapshot_bytes:
             self._read_snapshot(source.read(self.header.snapshot_bytes))
         self._begin_tail()
@@ -146,7 +149,13 @@ class Book:
     @property
     def released(self) -> int:
         """Chunks that were reserved for a release, of all devices."""
-        return sum(account.odometer().released for account in self.accounts.values())
+        return sum(account.released for account in self.accounts.values())
+
+    @property
+    def has_old_slots(self) -> bool:
+        """Whether records are of slots of a day that is over; where they name wearers, of any day before the newest."""
+        until = self._newest_day if self._worn else self.days.last
+        return self.first_day is not None and self.first_day < until
 
     def add(self, key: StreamKey) -> LedgerStream:
         """Open a stream that is new to the ledger."""
@@ -169,7 +178,10 @@ class Book:
         self.days.begin_at(day)
 
     def rewritten(self) -> tuple[Header, bytes]:
-        """The header and the whole bytes of a file that says the same with a snapshot and no records."""
+        """The header and the whole bytes of a file with a snapshot and no records, which has the same sums."""
+        for account in self.accounts.values():
+            account.melt(self.days.last)
+        # Another generation is another key of the checksums: no record of the old file can pass in the new one.
         header = self.header._replace(generation=self.header.generation + 1)
         spent = {device: other for device, account in self.accounts.items() if (other := account.other_days)}
         snapshot = write_snapshot(self.days, spent, map(self.line, self.accounts), header.file_key)
@@ -186,12 +198,15 @@ class Book:
     def mark_exported(self, device: str, to: str) -> None:
         """Note that the device is moved to the ledger named `to`; durable before the export is given out."""
         if device not in self.exported:
+            self.accounts.setdefault(device, Account())
+            self._by_device.setdefault(device, [])
             self.moves[device] = self.moves.get(device, 0) + 1
         self.exported[device] = to
 
     def import_device(self, export: DeviceExport) -> None:
         """Take the device of `export`, which this ledger never had or has exported."""
         line = export.line
+        # What stands here is older: this ledger gave the device away, and has granted nothing of it since.
         self.exported.pop(line.device, None)
         for known in self._by_device.pop(line.device, []):
             del self.streams[known.key]
@@ -201,12 +216,14 @@ class Book:
     def continue_after(self, header: Header) -> None:
         """Go on after the snapshot of `header`, as if it had been read."""
         self.header = header
+        # As a reader of the snapshot will number them, so that records after it mean the same streams.
         self._by_number = [known for device in self.accounts for known in self._streams_of(device)]
         for number, known in enumerate(self._by_number):
             known.number = number
         self._begin_tail()
 
     def _begin_tail(self) -> None:
+        self.first_day, self._worn = None, False
         self.unreadable, self.checksum = 0, Checksum(self.header.file_key)
         self.tail = Tail(self.checksum, MOST_UNSYNCED)
 
@@ -245,7 +262,7 @@ class Book:
         elif kind == records.DAY:
             self.days.pass_over(records.day_of(record))
         elif (known := self._stream_of(int.from_bytes(record[4:8], "little"))) is None:
-            self._count_as_spent(1)
+            self._count_as_spent(1)  # of a stream that nobody knows, so it counts for every device
         elif kind in {records.RELEASED, records.WITHHELD}:
             self.take_slot(known, records.slot(record))
         elif kind == records.ANNOUNCED:
@@ -267,7 +284,9 @@ class Book:
         """Take the slot of a RELEASED or WITHHELD record, as it is written or read."""
         _, _, _, session, first_row, rows, day, wearer, flags, epsilon, delta = fields
         last_row, stream = first_row + rows - 1, known.key.stream
-        self.days.open(day)
+        self.first_day = day if self.first_day is None else self.first_day
+        self._newest_day, self._worn = day, self._worn or wearer > 0
+        self.days.open(day)  # before the account: which sums of days it keeps follows from the last open one
         known.account.take(
             stream,
             session,
@@ -286,6 +305,7 @@ class Book:
         if piece.piece == 0:
             self._name = []
         self._name.append(piece)
+        # Only all pieces in a row make a name. One that is torn stays unknown, and its slots count for every device.
         if [(p.key, p.piece) for p in self._name] == [(len(self._by_number), i) for i in range(piece.pieces)]:
             device, _, stream = b"".join(p.text for p in self._name).decode().partition("/")
             self.add(StreamKey(device, stream))

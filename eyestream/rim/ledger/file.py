@@ -4,19 +4,23 @@ LEDGER.md says how a file is replaced, what the lock is on, and what each system
 """
 
 import errno
+import importlib
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from eyestream.errors import LedgerError
+from eyestream.rim.ledger.seal import UNIT, Seal, SealedFile, unsealed
 
 try:
     import fcntl
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LedgerFile", "create_file", "put", "read_pieces"]
+__all__ = ["LedgerFile", "create_file", "held_alone", "is_held", "put", "read_pieces", "remove"]
 
 _PIECE_BYTES = 1 << 22
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -66,10 +70,45 @@ def put(path: Path, data: bytes) -> None:
             _sync_whole(fd)
         finally:
             os.close(fd)
-        os.rename(beside, path)
+        (os.replace if fcntl is None else os.rename)(beside, path)  # Windows renames onto nothing
         _sync_directory(path.parent)
     except OSError as error:
         raise LedgerError(f"{path}: cannot be written durably: {error.strerror}") from None
+
+
+def remove(path: Path) -> None:
+    """Let there be nothing at `path`, durably. Raises LedgerError: it may be there, or not."""
+    try:
+        path.unlink(missing_ok=True)
+        _sync_directory(path.parent)  # also where it was gone: another process may have removed it a moment ago
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot be removed durably: {error.strerror}") from None
+
+
+@contextmanager
+def held_alone(path: Path) -> Iterator[None]:
+    """Hold the file at `path`, which is made where there is none. Raises BlockingIOError: another process does."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | _SAFELY, 0o600)
+    try:
+        _hold(fd)
+        yield
+    finally:
+        os.close(fd)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the ledger at `path`. Raises LedgerError."""
+    fd = _open(path, os.O_RDONLY)
+    try:
+        if fcntl is None:
+            with held_alone(_lock_of(path)):
+                return False
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
 
 
 def _beside(path: Path) -> Path:
@@ -82,27 +121,43 @@ def _write(fd: int, data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _need_locks(path: Path) -> None:
-    """Raise LedgerError where the ledger at `path` cannot be held by one process alone."""
-    if fcntl is None:
-        raise LedgerError(
-            f"{path}: a ledger is spent from on Linux and macOS only; no lock of this system ends with its process"
-        )
+def _read_at(fd: int, start: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, _PIECE_BYTES, start)
+    os.lseek(fd, start, os.SEEK_SET)
+    return os.read(fd, _PIECE_BYTES)
+
+
+def _write_at(fd: int, data: bytes, start: int) -> int:
+    if hasattr(os, "pwrite"):
+        return os.pwrite(fd, data, start)
+    os.lseek(fd, start, os.SEEK_SET)
+    return os.write(fd, data)
+
+
+def _lock_of(path: Path) -> Path:
+    """The file that is locked in the place of the one at `path` on Windows, where nobody can read what is locked."""
+    return path.with_name(f".{path.name}.lock")
 
 
 def _hold(fd: int) -> None:
     """Hold the file for this process alone; raises BlockingIOError when another one does."""
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if fcntl is not None:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    windows: Any = importlib.import_module("msvcrt")
+    try:
+        windows.locking(fd, windows.LK_NBLCK, 1)
+    except OSError:
+        raise BlockingIOError from None
 
 
 def _sync_data(fd: int) -> None:
     """Let what was appended outlive a loss of power; raises OSError."""
     if hasattr(os, "fdatasync"):
         os.fdatasync(fd)
-    elif fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
-        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
     else:
-        os.fsync(fd)
+        _sync_whole(fd)
 
 
 def _sync_directory(path: Path) -> None:
@@ -119,9 +174,14 @@ def _sync_directory(path: Path) -> None:
 def _sync_whole(fd: int) -> None:
     """Let all of a file, its length and times too, outlive a loss of power; raises OSError."""
     if fcntl is not None and hasattr(fcntl, "F_FULLFSYNC"):
-        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(fd)
+        try:
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+        except OSError as error:
+            if error.errno != errno.ENOTSUP:
+                raise  # a volume of macOS that knows no such command, as one of a network, is synced as others are
+        else:
+            return
+    os.fsync(fd)
 
 
 def read_pieces(path: Path) -> Iterator[bytes]:
@@ -165,6 +225,8 @@ def _check_rights(path: Path, fd: int) -> None:
     Who reads it knows the client ids of the sidecar's links, and which rows were reserved. A list of further users
     (ACL) shows in the bits of the group.
     """
+    if not hasattr(os, "geteuid"):
+        return  # Windows shows no rights in a mode
     if os.fstat(fd).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise LedgerError(f"{path}: others than its owner can read or write the ledger; chmod 600 {path}")
     mode = os.stat(path.parent).st_mode
@@ -184,11 +246,12 @@ class LedgerFile:
         Missing, unreadable, not writable, open to others, or held by another process.
     """
 
-    def __init__(self, path: Path) -> None:
-        _need_locks(path)
-        self._path = path
+    def __init__(self, path: Path, seal: Seal | None = None) -> None:
+        self._path, self._seal = path, seal
+        self._sealed: SealedFile | None = None
+        self._prepared: SealedFile | None = None
         self._beside = _beside(path)
-        self._fd = _open(path, os.O_RDWR | os.O_APPEND)
+        self._fd, self._locked = _open(path, os.O_RDWR | os.O_APPEND), ExitStack()
         try:
             _check_rights(path, self._fd)
             self._lock(self._fd)  # first: what another process still appends could not be made durable here
@@ -196,23 +259,26 @@ class LedgerFile:
             _sync_directory(path.parent)
             self._beside.unlink(missing_ok=True)
         except OSError as error:
-            os.close(self._fd)
+            self.close()
             raise LedgerError(f"{path}: cannot lock the ledger and make it durable: {error.strerror}") from None
         except LedgerError:
-            os.close(self._fd)
+            self.close()
             raise
 
     def _lock(self, fd: int) -> None:
         try:
-            _hold(fd)
+            if fcntl is None:
+                self._locked.enter_context(held_alone(_lock_of(self._path)))
+            else:
+                _hold(fd)
         except BlockingIOError:
             raise LedgerError(f"{self._path}: the ledger is in use by another process") from None
         if not os.path.samestat(os.fstat(fd), os.stat(self._path)):
             raise LedgerError(f"{self._path}: the ledger is in use by another process, which has just rewritten it")
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes of the file, from its beginning."""
-        return _pieces(self._path, self._fd)
+        """The bytes of the file, from its beginning, unsealed; all of them must be read before anything is written."""
+        self._sealed = yield from unsealed(self._path, _pieces(self._path, self._fd), self._seal)
 
     def is_there(self, size: int) -> bool:
         """Whether the name still leads to this file, and nobody else has written it: it has `size` bytes.
@@ -224,7 +290,7 @@ class LedgerFile:
 
     def append(self, data: bytes) -> None:
         """Write at the end; not durable yet. Raises OSError, also when only a part was written."""
-        _write(self._fd, data)
+        _write(self._fd, data if self._sealed is None else self._sealed.seal(data, os.fstat(self._fd).st_size))
 
     def write_again(self, start: int) -> None:
         """Write what is read from byte `start` on once more, durably, and nothing else. Raises OSError.
@@ -232,10 +298,10 @@ class LedgerFile:
         After a sync that failed, in a life before, the system may call pages clean that are in memory alone: they are
         read, and no later sync writes them.
         """
-        fd = os.open(self._path, os.O_RDWR | _SAFELY)
+        fd, start = os.open(self._path, os.O_RDWR | _SAFELY), start + (0 if self._sealed is None else UNIT)
         try:
-            while piece := os.pread(fd, _PIECE_BYTES, start):
-                if os.pwrite(fd, piece, start) != len(piece):
+            while piece := _read_at(fd, start):
+                if _write_at(fd, piece, start) != len(piece):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 start += len(piece)
             _sync_whole(fd)
@@ -254,9 +320,13 @@ class LedgerFile:
         OSError
             It cannot be written: it is removed, and this file is as it was.
         """
+        self._prepared = None if self._seal is None else self._seal.new_file()
+        if self._prepared is not None:
+            data = self._prepared.head + self._prepared.seal(data, UNIT)
         fd = os.open(self._beside, _NEW_FILE | os.O_APPEND, 0o600)
         try:
-            _hold(fd)  # before the file has the ledger's name: nobody can open it unlocked by that name
+            if fcntl is not None:
+                _hold(fd)  # before the file has the ledger's name: nobody can open it unlocked by that name
             _write(fd, data)
             _sync_whole(fd)
         except OSError:
@@ -267,13 +337,20 @@ class LedgerFile:
 
     def replace(self, prepared: int) -> None:
         """Put the prepared file durably into this one's place. After an OSError nobody knows which of them is there."""
-        try:
-            os.rename(self._beside, self._path)
-        except OSError:
+        if fcntl is None:  # Windows replaces no file that is open. The lock, of a file beside it, stays
             os.close(prepared)
-            raise
-        os.close(self._fd)
-        self._fd = prepared
+            os.close(self._fd)
+            self._fd = -1
+            os.replace(self._beside, self._path)
+            prepared = os.open(self._path, os.O_RDWR | os.O_APPEND | _SAFELY)
+        else:
+            try:
+                os.rename(self._beside, self._path)
+            except OSError:
+                os.close(prepared)
+                raise
+            os.close(self._fd)
+        self._fd, self._sealed = prepared, self._prepared
         # Only after this may anything be appended: a loss of power could bring the old file's name back.
         _sync_directory(self._path.parent)
 
@@ -282,3 +359,4 @@ class LedgerFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+        self._locked.close()

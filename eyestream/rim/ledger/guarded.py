@@ -66,7 +66,7 @@ class GuardedLedger:
         return self._ledger.mark(key)
 
     def odometer(self, device: str) -> Odometer | None:
-        """What a device has spent, from `Ledger.odometer`."""
+        """Sums that a device has spent, from `Ledger.odometer`."""
         return self._ledger.odometer(device)
 
     def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
@@ -150,7 +150,7 @@ def ledger_copy(path: Path, reading: LedgerReading) -> Copy:
 
 
 def compared(copies: Sequence[Copy], remembered: Remembered | None, accept: str) -> tuple[list[str], bool]:
-    """What to tell an operator, in lines, and whether one of the copies can go on.
+    """Advice to an operator, in lines, and whether one of the copies can go on.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.records import LAST_DAY, Header, check_name
+from eyestream.rim.ledger.seal import Seal
 from eyestream.rim.ledger.writer import Writer
 from eyestream.streams import StreamKey
 
@@ -48,6 +49,10 @@ class Pace:
     ----------
     passed
         Seconds from any beginning, which nobody sets.
+
+    >>> pace = Pace(lambda: 0.0)
+    >>> [pace.open_one() for _ in range(4)]
+    [True, True, True, False]
     """
 
     def __init__(self, passed: Callable[[], float]) -> None:
@@ -85,11 +90,13 @@ class Ledger:
         As for `Book`, from a caller that has asked a second place; without one a damaged end counts as spent.
     passed
         As for `Pace`.
+    seal
+        With which the file is sealed; a plain one is sealed as it is opened.
 
     Raises
     ------
     LedgerError
-        Missing, unreadable, foreign, in use by another process, not writable, or open to others.
+        Missing, unreadable, sealed with another key, foreign, in use by another process, not writable, open to others.
     """
 
     def __init__(
@@ -99,12 +106,13 @@ class Ledger:
         ceilings: Ceilings,
         suffices: Callable[[Book], bool] = lambda book: False,
         passed: Callable[[], float] = passed,
+        seal: Seal | None = None,
     ) -> None:
         self._path, self._ceilings = path, ceilings
         self._lock = threading.Lock()
         self._pid, self._usable = os.getpid(), True
         self._pace, self._day, self._clock_fault = Pace(passed), 0, ""
-        self._writer = Writer(path, suffices)
+        self._writer = Writer(path, suffices, seal)
         self._book = self._writer.book
         with ExitStack() as stack:
             stack.callback(self._writer.close)
@@ -126,7 +134,7 @@ class Ledger:
 
     @property
     def header(self) -> Header:
-        """What the file begins with."""
+        """Fields at the beginning of the file."""
         with self._lock:
             return self._book.header
 
@@ -155,7 +163,7 @@ class Ledger:
             return self._book.mark(check_name(key))
 
     def odometer(self, device: str) -> Odometer | None:
-        """What the device has spent, over all streams and in each; None: the ledger does not know it."""
+        """Sums that the device has spent, over all streams and in each; None: the ledger does not know it."""
         with self._lock:
             account = self._book.accounts.get(device)
             return None if account is None else account.odometer()
@@ -191,6 +199,14 @@ class Ledger:
                 self._writer.shorten()
                 return answers
 
+    def melt(self) -> None:
+        """Keep sums alone: no record of a slot, and of no wearer the day before the device's last. Raises LedgerError.
+
+        The sums are what they were, of each wearer too.
+        """
+        with self._lock, self._writing():
+            self._writer.rewrite()
+
     def keep_damage(self) -> None:
         """Put what damaged records were charged into the snapshot, whose own damage is refused. Raises LedgerError."""
         with self._lock:
@@ -204,10 +220,10 @@ class Ledger:
             if device in self._book.exported:
                 raise ConfigError(f"{where} {device}: was moved to another ledger (eyestream budget --export)")
 
-    def former_ledgers(self, device: str) -> frozenset[str]:
+    def former_ledgers(self, device: str) -> tuple[str, ...]:
         """Names of the ledgers that the device was exported from, in order: nothing of it is granted there any more."""
         with self._lock:
-            return frozenset(self._book.former_ledgers.get(device, ()))
+            return self._book.former_ledgers.get(device, ())
 
     def settle(self, key: StreamKey, span: RowMark, reference: int) -> None:
         """Note that the bytes of the reserved chunk that ends at `span` lie durably in the outbox, at `reference`.
@@ -223,7 +239,7 @@ class Ledger:
                 self._writer.flush()
 
     def unsettled(self, key: StreamKey) -> list[Request]:
-        """What was reserved for the outbox and not settled, oldest first.
+        """Requests that were reserved for the outbox and not settled, oldest first.
 
         After a crash, send the bytes of those that the outbox has. Of the others nothing has left: each may be computed
         once more under the same reservation.

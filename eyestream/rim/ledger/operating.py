@@ -1,4 +1,4 @@
-"""What an operator does to a ledger that is at rest: set its day, and move a device to another ledger.
+"""Operations on a ledger that is at rest: set its day, and move a device to another ledger.
 
 LEDGER.md says in which order a device moves, and why it is in one ledger at most (section 4).
 """
@@ -13,7 +13,7 @@ from eyestream.rim.ledger.file import create_file
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.records import LAST_DAY
-from eyestream.rim.ledger.snapshot import DeviceExport
+from eyestream.rim.ledger.snapshot import DeviceExport, StreamFacts
 
 __all__ = ["OperatedLedger", "read_export", "write_export"]
 
@@ -34,15 +34,16 @@ class OperatedLedger(Ledger):
             self._writer.rewrite()
             self._day = day
 
-    def export_device(self, device: str, to: str) -> DeviceExport:
+    def export_device(self, device: str, to: str, *, known: bool = True) -> DeviceExport:
         """Grant nothing more of the device here, durably, and give what the ledger named `to` needs.
 
+        `known`: whether it must have spent something here. A shard may be told later to serve one that has not.
         Asked again for the same ledger, it gives the same account again; the last day may be a later one. Raises
         LedgerError: the device is not known here, or was exported to another ledger, or `to` is no other ledger's name,
         or the ledger cannot be written.
         """
         with self._lock:
-            if device not in self._book.accounts:
+            if known and device not in self._book.accounts:
                 raise LedgerError(f"{self._path}: knows nothing of a device {device}")
             own = ledger_name(self._book.header.ledger_id)
             if len(to) != len(own) or to == own or set(to) - set("0123456789abcdef"):
@@ -56,10 +57,11 @@ class OperatedLedger(Ledger):
                     self._writer.rewrite()  # durable before the bytes exist: no two ledgers ever grant the device
             line = self._book.line(device)
             former = (*line.former_ledgers, own)
-            other_days = self._book.accounts[device].other_days
-            return DeviceExport(
-                to, self._book.days.last, line._replace(exported=False, former_ledgers=former), other_days
-            )
+            # What is reserved stays spent. Its bytes may lie in the outbox beside this ledger, or have left: the other
+            # ledger must not let anybody compute them once more.
+            facts = dict.fromkeys(line.facts, StreamFacts())
+            line = line._replace(exported=False, former_ledgers=former, facts=facts)
+            return DeviceExport(to, self._book.days.last, line, self._book.accounts[device].other_days)
 
     def import_device(self, export: DeviceExport) -> None:
         """Take the device of `export` into this ledger, durably, with all that it has spent.
@@ -96,7 +98,7 @@ def write_export(path: Path, export: DeviceExport) -> None:
 
 
 def read_export(path: Path) -> DeviceExport:
-    """What `write_export` wrote. Raises LedgerError for anything else."""
+    """Read a file of `write_export`. Raises LedgerError for anything else."""
     try:
         with open(path, "rb") as file:
             data = file.read(_MOST_BYTES + 1)

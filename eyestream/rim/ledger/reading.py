@@ -11,6 +11,7 @@ from eyestream.core.meter import Odometer
 from eyestream.rim.ledger.book import read_book
 from eyestream.rim.ledger.file import create_file, read_pieces
 from eyestream.rim.ledger.records import Header, write_header
+from eyestream.rim.ledger.seal import UNIT, Seal, unsealed
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.streams import StreamKey
 
@@ -33,7 +34,7 @@ class LedgerReading(NamedTuple):
     """Those that it has opened."""
 
 
-def create_ledger(path: Path, *, created: int) -> None:
+def create_ledger(path: Path, *, created: int, seal: Seal | None = None) -> None:
     """Make an empty ledger; `created` is in seconds since 1970, 0: not known.
 
     Raises
@@ -41,11 +42,13 @@ def create_ledger(path: Path, *, created: int) -> None:
     LedgerError
         There is something at `path` already, or it cannot be written.
     """
-    create_file(path, write_header(Header(secrets.token_bytes(16), created)))
+    data = write_header(Header(secrets.token_bytes(16), created))
+    sealed = None if seal is None else seal.new_file()
+    create_file(path, data if sealed is None else sealed.head + sealed.seal(data, UNIT))
 
 
-def read_ledger(path: Path) -> LedgerReading:
-    """What a ledger says; nothing is locked or changed.
+def read_ledger(path: Path, seal: Seal | None = None) -> LedgerReading:
+    """Contents of a ledger; nothing is locked or changed.
 
     An append that is under way may look torn; then it is read again.
 
@@ -55,7 +58,7 @@ def read_ledger(path: Path) -> LedgerReading:
         Missing or unreadable.
     """
     for _ in range(_ATTEMPTS):
-        book = read_book(path, read_pieces(path))
+        book = read_book(path, unsealed(path, read_pieces(path), seal))
         if not book.tail.damaged:
             break
     odometers = {device: account.odometer() for device, account in book.accounts.items()}

@@ -29,9 +29,9 @@ __all__ = [
     "Header",
     "NamePiece",
     "OtherFormatError",
+    "RecordSource",
     "SettledFields",
     "SlotFields",
-    "Source",
     "Tail",
     "announced_body",
     "announcement",
@@ -66,7 +66,7 @@ class OtherFormatError(LedgerError):
 
 
 class Header(NamedTuple):
-    """What the first 64 bytes say."""
+    """Fields of the first 64 bytes."""
 
     ledger_id: bytes
     created: int
@@ -75,7 +75,7 @@ class Header(NamedTuple):
 
     @property
     def file_key(self) -> bytes:
-        """What the checksums of the file are keyed with: no record of an older generation passes for one of this."""
+        """Key of the file's checksums: no record of an older generation passes for one of this."""
         return self.ledger_id + self.generation.to_bytes(8, "little")
 
 
@@ -143,10 +143,10 @@ def _digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=8).digest()
 
 
-class Source:
+class RecordSource:
     """Bytes that come in pieces, cut anywhere: read some, and then the rest as records.
 
-    >>> source = Source([b"abc", b"", b"defg"])
+    >>> source = RecordSource([b"abc", b"", b"defg"])
     >>> source.read(5), [*source.records()]
     (b'abcde', [b'fg'])
     """
@@ -183,7 +183,7 @@ def _whole(data: bytes) -> Iterator[bytes]:
 
 
 class Tail:
-    """What is known of the records so far.
+    """The records so far, whole and damaged.
 
     Parameters
     ----------
@@ -220,9 +220,11 @@ class Tail:
                 self._first_damaged = index
             self._damaged += record
             return False
-        if place != index:
+        if place != index:  # a torn append damages bytes, it does not move whole records
             raise LedgerError(f"is damaged: record {place} stands at place {index}")
         if self._first_damaged is not None:
+            # A whole record says how many before it were perhaps not durable when it was written. Those before them
+            # were: damage there is not that of a torn append.
             unsynced = int.from_bytes(record[2:4], "little")
             if self._first_damaged < index - unsynced:
                 raise LedgerError(f"is damaged: record {self._first_damaged} was durable and cannot be read")
@@ -234,9 +236,10 @@ class Tail:
         self._damaged.clear()
 
     def check_end(self) -> None:
-        """What only the end of the file shows. Raises LedgerError when no torn append can have left it so."""
+        """Check the end of the file. Raises LedgerError when no torn append can have left it so."""
         if self.damaged > self._most:
             raise LedgerError(f"has {self.damaged} damaged records at its end, more than a torn append leaves")
+        # Bytes that were inserted or left out shift all that follow: then a whole record stands between two places.
         for start in range(len(self._damaged) - RECORD_BYTES):
             place = self._checksum.place(bytes(self._damaged[start : start + RECORD_BYTES]))
             if place is not None:
@@ -321,7 +324,7 @@ def announced_body(number: int, announced: Announcement, wearer: int = 0) -> byt
 
 
 def announcement(record: bytes) -> tuple[Announcement, int]:
-    """What an ANNOUNCED record says, and the wearer in it."""
+    """Announcement of an ANNOUNCED record, and the wearer in it."""
     _, _, _, session, chunk, window, own_window, wearer, epsilon, delta = _ANNOUNCED.unpack_from(record)
     return Announcement(chunk, window, own_window, session, epsilon, delta), wearer
 

@@ -65,7 +65,7 @@ class Lengths(NamedTuple):
 
 
 class Remembered(NamedTuple):
-    """What a second place holds of a ledger."""
+    """Facts on a ledger in a second place."""
 
     lengths: Lengths
     life: str = ""
@@ -121,7 +121,7 @@ class FilePlace:
 
     @staticmethod
     def look(path: Path, ledger: str) -> Remembered | None:
-        """What the file at `path` holds, without its lock: for those who only look. Raises LedgerError."""
+        """Read the file at `path` without its lock: for those who only look. Raises LedgerError."""
         return _last_of(path, b"".join(read_pieces(path)), ledger)
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class FilePlace:
         self.remember(ledger, remembered)
 
     def recall(self, ledger: str) -> Remembered | None:
-        """What was written last when the file was opened. Under a record that is torn nothing was published."""
+        """The last record when the file was opened. Under a record that is torn nothing was published."""
         return _last_of(self._path, self._held, ledger)
 
     def remember(self, ledger: str, remembered: Remembered) -> None:

@@ -38,7 +38,7 @@ class Unsettled(NamedTuple):
 
 
 class StreamFacts(NamedTuple):
-    """What is known of a stream beside its sums: its unsettled spans, after three places that the format reserves."""
+    """Facts on a stream beside its sums: its unsettled spans, after three places that the format reserves."""
 
     reserved_1: str = ""
     reserved_2: str = ""
@@ -62,7 +62,7 @@ class DeviceLine(NamedTuple):
 
 
 OtherDaysOf = dict[str, OtherDays]
-"""What one device spent on days that may come again (`Account.other_days`)."""
+"""Sums of one device on days that may come again (`Account.other_days`)."""
 
 
 class OpenDays(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

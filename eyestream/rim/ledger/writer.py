@@ -1,4 +1,4 @@
-"""What is appended to a ledger's file, in which order, and what is made durable when; and when it is rewritten.
+"""Writing of a ledger's file: what is appended and made durable, in which order; when the file is rewritten.
 
 There must be one caller at a time, and none after an OSError.
 """
@@ -15,6 +15,7 @@ from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book, LedgerStream, no_collection, read_book
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.records import RECORD_BYTES, SlotFields
+from eyestream.rim.ledger.seal import Seal
 from eyestream.streams import StreamKey
 
 __all__ = ["Writer"]
@@ -31,15 +32,17 @@ _LOG = logging.getLogger("eyestream.ledger")
 class Writer:
     """The file at `path`, held by this process alone, and its book; `suffices` as for `Book`.
 
+    With a `seal` the file is sealed: it is written again as it is opened, so that no two lives share a key.
+
     Raises
     ------
     LedgerError
         As `LedgerFile` and `Book`.
     """
 
-    def __init__(self, path: Path, suffices: Callable[[Book], bool]) -> None:
-        self._path = path
-        self._file = LedgerFile(path)
+    def __init__(self, path: Path, suffices: Callable[[Book], bool], seal: Seal | None) -> None:
+        self._path, self._seals = path, seal is not None
+        self._file = LedgerFile(path, seal)
         try:
             self.book = read_book(path, self._file.pieces(), suffices)
         except LedgerError:
@@ -65,16 +68,16 @@ class Writer:
         if self.book.tail.records:
             self._file.write_again(RECORD_BYTES + self.book.header.snapshot_bytes)
         self._repair()
-        if self.book.tail.records >= _MANY_RECORDS:
-            self._rewrite(required=False)
+        if self._seals or self.book.tail.records >= _MANY_RECORDS:
+            self._rewrite(required=self._seals)
 
     def rewrite(self) -> None:
         """Put all that the book says durably into the file, or raise OSError."""
         self._rewrite(required=True)
 
     def shorten(self) -> None:
-        """Rewrite the file when it has become too long."""
-        if self.book.tail.records >= self._too_many:
+        """Rewrite the file when it has become too long, or has slots of a day that is over: they melt into sums."""
+        if self.book.tail.records >= self._too_many or self.book.has_old_slots:
             self._rewrite(required=False)
 
     def stream(self, key: StreamKey) -> LedgerStream:
@@ -163,7 +166,7 @@ class Writer:
         except OSError as error:
             if required:
                 raise
-            self._too_many = 2 * self.book.tail.records
+            self._too_many, self.book.first_day = 2 * self.book.tail.records, None
             _LOG.warning("%s: the ledger cannot be shortened and goes on as it is: %s", self._path, error.strerror)
             return
         self._file.replace(prepared)  # a crash before it leaves the old file, after it the new one, whole

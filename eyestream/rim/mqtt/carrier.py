@@ -55,7 +55,12 @@ MOST_HELD = 5 + _MOST_MESSAGE
 
 
 class Frames:
-    """A broker's bytes to packets; holds one unfinished packet at most."""
+    """A broker's bytes to packets; holds one unfinished packet at most.
+
+    >>> frames = Frames()
+    >>> [*frames.feed(bytes.fromhex("d000 40"))], [*frames.feed(bytes.fromhex("02 0007"))]
+    ([(b'\\xd0\\x00', False)], [(b'@\\x02\\x00\\x07', False)])
+    """
 
     def __init__(self) -> None:
         self._held = bytearray()
@@ -230,13 +235,13 @@ class WaitingMessage(NamedTuple):
     topic: str
     payload: bytes
     retain: bool
-    said: PahoProperties | None
+    properties: PahoProperties | None
     acknowledged: Callable[[], None]
     refused: Callable[[str], None]
 
 
 class Outgoing:
-    """What we published at QoS 1 in one session and the broker has not acknowledged, in order; the caller bounds it.
+    """Messages of one session at QoS 1 that the broker has not acknowledged, in order; the caller bounds them.
 
     A session of MQTT 5 that outlives its connection is continued: the library sends what was under way again, in its
     order, under its packet ids, with the DUP flag (4.4.0-1). In every other case a link begins with nothing under way.
@@ -284,7 +289,7 @@ class Outgoing:
             message = self._waiting.popleft()
             in_use = True
             while in_use:  # the packet id: paho takes the next one then
-                info = self._paho.publish(message.topic, message.payload, 1, message.retain, message.said)
+                info = self._paho.publish(message.topic, message.payload, 1, message.retain, message.properties)
                 in_use = info.rc == MQTTErrorCode.MQTT_ERR_QUEUE_SIZE
             self._sent[info.mid] = message
 

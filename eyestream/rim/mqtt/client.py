@@ -8,7 +8,8 @@ and this module the time: paho counts in whole seconds. What a connection does n
 import asyncio
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from paho.mqtt.client import ConnectFlags, DisconnectFlags
 from paho.mqtt.properties import Properties as PahoProperties
@@ -22,18 +23,20 @@ from eyestream.rim.mqtt.greeting import (
     Greeting,
     HungUpError,
     OtherVersionError,
+    check_first_packet,
     disconnect,
     greet,
-    heard_limits,
-    judge,
+    limits_of,
+    paho_properties,
     reason,
-    said_properties,
 )
 from eyestream.rim.mqtt.incoming import read_message
 from eyestream.rim.mqtt.messages import NO_PROPERTIES, Limits, Message, Properties, check_text, topic_bytes
 
+if TYPE_CHECKING:
+    from eyestream.rim.mqtt.portions import DeliverPortion, Portions
+
 __all__ = [
-    "FIVE",
     "THREE",
     "Client",
     "groups",
@@ -43,7 +46,7 @@ MAX_UNREAD_BYTES = 1 << 20
 """Acknowledgements that wait for a peer which sends and does not read; with more the link is given up."""
 
 MAX_OWED_PERIODS = 6
-"""Halves of the keep-alive, one minute in all, for which a broker that is there may owe an acknowledgement."""
+"""Halves of the keep-alive, a minute in all: a broker that answers may owe an acknowledgement for so long."""
 
 AT_ONCE = 64
 """Packets that are read in one turn of the loop: of rows, some two milliseconds."""
@@ -108,11 +111,12 @@ class Client(asyncio.Protocol):
 
     def __init__(self, deliver: Callable[[Message], None], greeting: Greeting, *, five: bool) -> None:
         loop = asyncio.get_running_loop()
-        self._deliver, self._said, self._five = deliver, greeting, five
+        self._deliver, self._greeting, self._five = deliver, greeting, five
         self._period_s = greeting.keepalive_s / 2
         self._outgoing = greeting.outgoing
         self._frames = Frames()
         self._unread: Iterator[tuple[bytes, bool]] = iter(())
+        self._portions: Portions | None = None
         self._at_most_once = False
         self._welcome = False
         self._paho = self._outgoing.client(greeting.client_id or "", five=five, clean_start=greeting.clean_start)
@@ -122,13 +126,13 @@ class Client(asyncio.Protocol):
         self._heard = True
         self._oldest = self._owed_periods = 0
         self._granted: dict[int, asyncio.Future[list[str | None]]] = {}
-        self._greeting: asyncio.Future[None] = loop.create_future()
+        self._greeted: asyncio.Future[None] = loop.create_future()
         self._room = asyncio.Event()
         self._room.set()
         self.reason: Exception | None = None
         """Why we ended the connection: a fault of the broker's, or what `deliver` raised; None: we did not."""
         self.limits = Limits()
-        """What the broker takes."""
+        """Limits of the broker."""
         self.resumed = False
         """Whether the broker continues an earlier session."""
         self.ended: asyncio.Future[None] = loop.create_future()
@@ -148,10 +152,13 @@ class Client(asyncio.Protocol):
 
     def _go_on(self) -> None:
         """Read some packets now, and the rest in the next turn of the loop: others have their turn between."""
-        transport = self._transport
+        transport, portions = self._transport, self._portions
         if transport is None or transport.is_closing():
             return
+        if portions is not None:
+            portions.begin()
         self._carrier.hold()
+        all_read = False
         try:
             for number, (packet, cut) in enumerate(self._unread, 1):
                 if packet[0] >> 4 == _PUBLISH and self._welcome:
@@ -161,14 +168,17 @@ class Client(asyncio.Protocol):
                 if transport.is_closing():
                     return
                 if number == AT_ONCE:
-                    transport.pause_reading()
+                    transport.pause_reading()  # else more bytes could come before the rest of these is read
                     asyncio.get_running_loop().call_soon(self._go_on)
                     break
             else:
+                all_read = True
                 transport.resume_reading()
         except LinkError as error:
             self._end(error)
             return
+        if portions is not None:
+            portions.turn(all_read=all_read)
         self._write(transport)
 
     def _write(self, transport: asyncio.Transport) -> None:
@@ -182,6 +192,7 @@ class Client(asyncio.Protocol):
 
     def _hand_on(self, message: Message) -> None:
         """Hand a message on, then acknowledge it, which a broker waits for that keeps it."""
+        # In this order: what `deliver` could not take is not acknowledged, so a broker that keeps it sends it again.
         self._call(self._deliver, message)
         if message.packet_id and self.reason is None:
             self._carrier.send(_PUBACK + message.packet_id.to_bytes(2))
@@ -189,57 +200,59 @@ class Client(asyncio.Protocol):
     def _read(self, packet: bytes) -> None:
         """Let paho read one packet; what it raises over the broker's bytes, whatever it is, is the broker's fault."""
         if not self._welcome:
-            judge(packet, five=self._five)
+            check_first_packet(packet, five=self._five)
         self._carrier.give(packet)
         try:
             self._paho.loop_read()
         except Exception as error:
             raise broken(type(error).__name__) from None
 
-    def _on_connect(self, _: Any, __: Any, flags: ConnectFlags, code: ReasonCode, said: PahoProperties | None) -> None:
+    def _on_connect(
+        self, _: Any, __: Any, flags: ConnectFlags, code: ReasonCode, theirs: PahoProperties | None
+    ) -> None:
         """The broker has answered: from now on its limits hold."""
         if self._welcome:
             self._end(broken("a second CONNACK"))
         elif code.value == OTHER_VERSION and self._five:
-            self._end(OtherVersionError(reason(code, said, five=self._five)))
+            self._end(OtherVersionError(reason(code, theirs, five=self._five)))
         elif code.is_failure:
             login = ": correct the login (username, password_file)" if code.value in _LOGIN else ""
-            self._end(LinkError(reason(code, said, five=self._five) + login))
-        elif flags.session_present and self._five and self._said.clean_start:
+            self._end(LinkError(reason(code, theirs, five=self._five) + login))
+        elif flags.session_present and self._five and self._greeting.clean_start:
             self._end(LinkError("it continues a session though we began a new one"))  # 3.2.2-2
         else:
-            self.limits, self.resumed = heard_limits(said), self._five and flags.session_present
+            self.limits, self.resumed = limits_of(theirs), self._five and flags.session_present
             if self.limits.keepalive_s:  # 3.1.2-21; it may be asked more often
                 self._period_s = min(self._period_s, self.limits.keepalive_s / 2)
                 self._look_later()
             self._outgoing.begin(self.limits.receive_maximum, resumed=self.resumed)
             self._welcome = True
-            _answer(self._greeting, None)
+            _answer(self._greeted, None)
 
     def _on_disconnect(
-        self, _: Any, __: Any, flags: DisconnectFlags, code: ReasonCode, said: PahoProperties | None
+        self, _: Any, __: Any, flags: DisconnectFlags, code: ReasonCode, theirs: PahoProperties | None
     ) -> None:
         if flags.is_disconnect_packet_from_server:
-            self._end(LinkError(f"the broker ends the link: {reason(code, said, five=self._five)}"))
+            self._end(LinkError(f"the broker ends the link: {reason(code, theirs, five=self._five)}"))
         elif code.is_failure:
             self._end(broken("a packet is malformed"))
 
-    def _on_subscribe(self, _: Any, __: Any, packet_id: int, codes: list[ReasonCode], said: PahoProperties) -> None:
-        refusals = [reason(code, said, five=self._five) if code.is_failure else None for code in codes]
+    def _on_subscribe(self, _: Any, __: Any, packet_id: int, codes: list[ReasonCode], theirs: PahoProperties) -> None:
+        refusals = [reason(code, theirs, five=self._five) if code.is_failure else None for code in codes]
         if answer := self._granted.get(packet_id):
             _answer(answer, refusals)
 
-    def _on_publish(self, _: Any, __: Any, packet_id: int, code: ReasonCode, said: PahoProperties | None) -> None:
+    def _on_publish(self, _: Any, __: Any, packet_id: int, code: ReasonCode, theirs: PahoProperties | None) -> None:
         message = None if self._at_most_once else self._outgoing.settle(packet_id)
         if message is None:
             return
         if code.is_failure:
-            self._call(message.refused, reason(code, said, five=self._five))
+            self._call(message.refused, reason(code, theirs, five=self._five))
         else:
             self._call(message.acknowledged)
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
-        """Call what is ours; what that raises is no fault of the broker's, and paho does not see it."""
+        """Call a function of ours. What it raises ends the link as it is: paho would take it for its own to handle."""
         try:
             function(*arguments)
         except Exception as error:  # raised to who has the link
@@ -256,12 +269,14 @@ class Client(asyncio.Protocol):
         """Nothing more will come: whoever waits for an answer is told."""
         if self._look is not None:
             self._look.cancel()
-        self._room.set()
+        self._room.set()  # who waits to write finds the link closing
+        if self._portions is not None and self.reason is None:
+            self._portions.end()
         if error is not None and not isinstance(error, OSError):
             self.reason = error  # no outage: a fault between us and the socket
         elif isinstance(error, ssl.SSLError) and not self._welcome:  # in TLS 1.3 a client certificate is judged last
             self.reason = self.reason or LinkError(tls_fault(error))
-        _fail(self._greeting, self.reason or HungUpError("it hung up before it answered"))
+        _fail(self._greeted, self.reason or HungUpError("it hung up before it answered"))
         lost = self.reason or LinkError("the link to the broker is lost")
         _fail(self.ended, lost)
         for answer in self._granted.values():
@@ -272,7 +287,7 @@ class Client(asyncio.Protocol):
         self._room.clear()
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The socket takes more again."""
         self._room.set()
 
     def _look_later(self) -> None:
@@ -290,7 +305,7 @@ class Client(asyncio.Protocol):
         if self._owed_periods >= MAX_OWED_PERIODS:
             self._end(LinkError("the broker does not acknowledge what it is sent"))
         elif not self._heard:
-            self._transport.abort()
+            self._transport.abort()  # not `close`, which would wait for a peer that is gone to read
         else:
             self._heard = False
             self._transport.write(PINGREQ)
@@ -317,8 +332,8 @@ class Client(asyncio.Protocol):
         paho.carrier = self._carrier
         paho.on_connect, paho.on_disconnect = self._on_connect, self._on_disconnect
         paho.on_subscribe, paho.on_publish = self._on_subscribe, self._on_publish
-        greet(paho, self._said, username, password)
-        await self._greeting
+        greet(paho, self._greeting, username, password)
+        await self._greeted
 
     async def subscribe(self, topic_filters: Sequence[str], qos: int) -> list[str | None]:
         """Subscribe, with one packet; why each filter is refused, None for one that is granted.
@@ -339,11 +354,23 @@ class Client(asyncio.Protocol):
         self._granted[number] = answer
         try:
             refusals = await answer
-        finally:
+        finally:  # if the wait is cancelled, a SUBACK that still comes finds nobody
             self._granted.pop(number, None)
         if len(refusals) != len(topic_filters):  # 3.8.4-5
             raise LinkError("the broker does not answer for each topic filter")
         return refusals
+
+    def read_by_the_clock(self, deliver: "DeliverPortion") -> None:
+        """From here on read the socket by the clock, and hand messages on to `deliver`, in portions.
+
+        One at QoS 1 is acknowledged when it was read: without a session that goes on, what is not handed on is lost
+        with the link, acknowledged or not.
+        """
+        from eyestream.rim.mqtt.portions import Portions  # noqa: PLC0415  for sources of gaze
+
+        self._check()
+        self._portions = Portions(cast(asyncio.Transport, self._transport), partial(self._call, deliver))
+        self._deliver = self._portions.put
 
     def publish(
         self,
@@ -361,33 +388,33 @@ class Client(asyncio.Protocol):
         LinkError when the link is lost already, ValueError for what cannot be published.
         """
         self._check()
-        said, size = self._weigh(topic, payload, more, 2)
+        ours, size = self._weigh(topic, payload, more, 2)
         why = self._too_much(size, retain) if self.limits.qos_1 else "it takes QoS 0 only"
         if why is not None:
             asyncio.get_running_loop().call_soon(refused, why)
         else:
-            self._outgoing.publish(WaitingMessage(topic, payload, retain, said, acknowledged, refused))
+            self._outgoing.publish(WaitingMessage(topic, payload, retain, ours, acknowledged, refused))
 
     async def publish_at_most_once(
         self, topic: str, payload: bytes, retain: bool, more: Properties = NO_PROPERTIES
     ) -> None:
         """Publish at QoS 0; waits while the socket has no room. Raises as `publish`, ValueError also for too much."""
         self._check()
-        said, size = self._weigh(topic, payload, more, 0)
+        ours, size = self._weigh(topic, payload, more, 0)
         if why := self._too_much(size, retain):
             raise ValueError(why)
         self._at_most_once = True  # paho says that it is written, under a number that may be a packet id at QoS 1 too
         try:
-            self._paho.publish(topic, payload, 0, retain, said)
+            self._paho.publish(topic, payload, 0, retain, ours)
         finally:
             self._at_most_once = False
         await self._room.wait()
 
     def _weigh(self, topic: str, payload: bytes, more: Properties, extra: int) -> tuple[PahoProperties | None, int]:
         """Properties in paho's words, and the bytes of the packet."""
-        said, length = said_properties(more) if self._five else (None, 0)
+        ours, length = paho_properties(more) if self._five else (None, 0)
         body = 2 + topic_bytes(topic) + extra + length + len(payload)
-        return said, 2 + body + (body > 0x7F) + (body > 0x3FFF) + (body > 0x1F_FFFF)
+        return ours, 2 + body + (body > 0x7F) + (body > 0x3FFF) + (body > 0x1F_FFFF)
 
     def _too_much(self, size: int, retain: bool) -> str | None:
         """Why the broker has said that it would not take a packet of `size` bytes."""
@@ -406,7 +433,7 @@ class Client(asyncio.Protocol):
             return
         try:
             if self._welcome and not self._transport.is_closing():
-                disconnect(self._paho, self._said, in_order=in_order)
+                disconnect(self._paho, self._greeting, in_order=in_order)
             self._carrier.close()
             await asyncio.wait({self.ended}, timeout=wait_s)
         finally:

@@ -65,7 +65,7 @@ def _private(path: Path) -> None:
         mode = os.stat(path).st_mode
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    if stat.S_IMODE(mode) & 0o077:
+    if stat.S_IMODE(mode) & 0o077 and hasattr(os, "geteuid"):  # Windows shows no rights in a mode
         raise ConfigError(f"{path}: others can read or write this secret; chmod go= {path}")
 
 

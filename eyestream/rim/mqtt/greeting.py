@@ -16,13 +16,13 @@ __all__ = [
     "Greeting",
     "HungUpError",
     "OtherVersionError",
+    "check_first_packet",
     "disconnect",
     "greet",
-    "heard_limits",
-    "judge",
+    "limits_of",
+    "paho_properties",
     "properties",
     "reason",
-    "said_properties",
 ]
 
 ReasonCode.names[0x95]["Packet too large"].append(PacketTypes.PUBACK)
@@ -39,7 +39,7 @@ def properties(kind: int, **values: object) -> PahoProperties:
 
 
 @lru_cache(maxsize=256)  # a stream's are the same second after second
-def said_properties(more: Properties) -> tuple[PahoProperties | None, int]:
+def paho_properties(more: Properties) -> tuple[PahoProperties | None, int]:
     """Properties of a message that we publish, and how many bytes they take; None for none.
 
     Raises
@@ -54,41 +54,34 @@ def said_properties(more: Properties) -> tuple[PahoProperties | None, int]:
         if not 1 <= more.expiry_s < 1 << 32:
             raise ValueError("a message expires after 1 s at least")
         values["MessageExpiryInterval"] = more.expiry_s
-    if more.response_topic is not None:
-        topic_bytes(more.response_topic)
-        values["ResponseTopic"] = more.response_topic
-    if more.correlation is not None:
-        if len(more.correlation) > MAX_TEXT_BYTES:
-            raise ValueError("longer than a field may be")
-        values["CorrelationData"] = more.correlation
     if more.user:
         for words in (text for pair in more.user for text in pair):
             check_text(words)
         values["UserProperty"] = list(more.user)
-    said = properties(PacketTypes.PUBLISH, **values)
-    return said, len(said.pack())  # type: ignore[no-untyped-call]
+    ours = properties(PacketTypes.PUBLISH, **values)
+    return ours, len(ours.pack())  # type: ignore[no-untyped-call]
 
 
-def heard_limits(said: PahoProperties | None) -> Limits:
-    """What a broker says in its greeting that it takes; in 3.1.1 it says nothing."""
+def limits_of(theirs: PahoProperties | None) -> Limits:
+    """Limits that a broker states in its greeting; in 3.1.1 it states none."""
     known = Limits()
     return Limits(
-        receive_maximum=getattr(said, "ReceiveMaximum", known.receive_maximum),
-        packet_bytes=getattr(said, "MaximumPacketSize", known.packet_bytes),
-        qos_1=getattr(said, "MaximumQoS", 1) > 0,
-        retain=getattr(said, "RetainAvailable", 1) > 0,
-        keepalive_s=getattr(said, "ServerKeepAlive", None),
+        receive_maximum=getattr(theirs, "ReceiveMaximum", known.receive_maximum),
+        packet_bytes=getattr(theirs, "MaximumPacketSize", known.packet_bytes),
+        qos_1=getattr(theirs, "MaximumQoS", 1) > 0,
+        retain=getattr(theirs, "RetainAvailable", 1) > 0,
+        keepalive_s=getattr(theirs, "ServerKeepAlive", None),
     )
 
 
-def reason(code: ReasonCode, said: PahoProperties | None, *, five: bool) -> str:
-    """What a reason code means, and what the broker says of it in its own words, made printable and short.
+def reason(code: ReasonCode, theirs: PahoProperties | None, *, five: bool) -> str:
+    """Meaning of a reason code, and the broker's own words on it, made printable and short.
 
     3.1.1 has no numbers that an operator could look up, and no words.
     """
     if not five:
         return str(code)
-    own = "".join(c for c in getattr(said, "ReasonString", "")[:200] if c.isprintable())
+    own = "".join(c for c in getattr(theirs, "ReasonString", "")[:200] if c.isprintable())
     return f"{code} (0x{code.value:02x})" + (f": {own}" if own else "")
 
 
@@ -106,7 +99,7 @@ _KEPT = {1: "it does not speak MQTT 3.1.1", 2: "it refuses our client id"}
 
 
 class Greeting(NamedTuple):
-    """What we say of ourselves; the fields are those of `eyestream.rim.mqtt.transport.connect`."""
+    """Our part of a greeting; the fields are those of `eyestream.rim.mqtt.transport.connect`."""
 
     client_id: str | None
     keepalive_s: int
@@ -157,7 +150,7 @@ def greet(paho: Paho, greeting: Greeting, username: str | None, password: str | 
     paho.connect("carrier", keepalive=greeting.keepalive_s, clean_start=greeting.clean_start, properties=kept)
 
 
-def judge(packet: bytes, *, five: bool) -> None:
+def check_first_packet(packet: bytes, *, five: bool) -> None:
     """Raise for a first packet of a broker that is no answer for paho."""
     if packet[0] != CONNACK:
         raise broken("something comes before CONNACK")

@@ -128,8 +128,8 @@ class _Fields:
 
 
 def _properties(fields: _Fields) -> Properties:
-    """What we take notice of. Raises ValueError for a property that no message has, or that stands twice."""
-    expiry_s = response_topic = correlation = None
+    """Read the properties that we use. Raises ValueError for one that no message has, or that stands twice."""
+    expiry_s = None
     user: list[tuple[str, str]] = []
     known: set[int] = set()
     while fields.left:
@@ -144,10 +144,10 @@ def _properties(fields: _Fields) -> Properties:
                 expiry_s = fields.number(4)
             case 0x03:  # content type
                 fields.text()
-            case 0x08:
-                response_topic = fields.topic()
-            case 0x09:
-                correlation = fields.binary()
+            case 0x08:  # response topic
+                fields.topic()
+            case 0x09:  # correlation data
+                fields.binary()
             case 0x0B:  # subscription identifier
                 _check(fields.varying() > 0)
             case 0x23:  # topic alias
@@ -156,7 +156,7 @@ def _properties(fields: _Fields) -> Properties:
                 user.append((fields.text(), fields.text()))
             case _:
                 raise ValueError("no property of a message")
-    return Properties(expiry_s, response_topic, correlation, tuple(user))
+    return Properties(expiry_s, tuple(user))
 
 
 def _check(allowed: bool) -> None:

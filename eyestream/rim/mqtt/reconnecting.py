@@ -93,7 +93,7 @@ class ReconnectingLink:
         """Keep the link up until the serving function returns, or until `leave` and one attempt more."""
         backoff = Backoff()
         while True:
-            last = self._leaving.is_set()
+            last = self._leaving.is_set()  # before the attempt: a `leave` during it lets one more follow
             if await self._once(backoff) or last:
                 return
             with contextlib.suppress(TimeoutError):
@@ -122,7 +122,7 @@ class ReconnectingLink:
             ) as link:
                 began = loop.time()
                 self._note_link()
-                await self._serve(link)
+                await self._serve(link)  # a lost link cancels it, and `connect` makes a LinkError of that
                 return True
         except LinkError as error:
             self._note_trouble(error)

@@ -11,16 +11,19 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt import opening
 from eyestream.rim.mqtt.carrier import Outgoing
-from eyestream.rim.mqtt.client import FIVE, Client, groups
+from eyestream.rim.mqtt.client import Client, groups
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.greeting import Greeting
-from eyestream.rim.mqtt.messages import NO_PROPERTIES, Message, Properties, Requests, Will, answer_to
+from eyestream.rim.mqtt.messages import NO_PROPERTIES, Message, Properties, Will
 from eyestream.wire.topics import refuse_shared
+
+if TYPE_CHECKING:
+    from eyestream.rim.mqtt.portions import DeliverPortion
 
 __all__ = ["Backoff", "Link", "Message", "Properties", "RefusedError", "Will", "connect"]
 
@@ -40,8 +43,8 @@ class RefusedError(LinkError):
 class Link:
     """An open connection. Made by `connect`."""
 
-    def __init__(self, client: Client, requests: Requests) -> None:
-        self._client, self._requests = client, requests
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     @property
     def version(self) -> str:
@@ -80,6 +83,13 @@ class Link:
             for topic_filter, why in zip(group, refusals, strict=True):
                 if why is not None:
                     raise RefusedError(f"the broker refuses the subscription to {topic_filter}: {why}")
+
+    def read_by_the_clock(self, deliver: "DeliverPortion") -> None:
+        """From here on hand messages on in portions, at moments of the clock (`eyestream.rim.mqtt.portions`).
+
+        Only for a link whose session ends with it. Raises LinkError when the link is lost.
+        """
+        self._client.read_by_the_clock(deliver)
 
     async def publish(
         self, topic: str, payload: bytes, *, qos: int, retain: bool = False, more: Properties = NO_PROPERTIES
@@ -152,32 +162,6 @@ class Link:
         except ValueError as error:
             raise _refused(error) from None
 
-    async def request(self, topic: str, payload: bytes, *, respond_at: str, wait_s: float) -> Message:
-        """Ask whoever listens at `topic`, and wait `wait_s` seconds for the answer, which comes at `respond_at`.
-
-        Raises
-        ------
-        RefusedError
-            As `publish`.
-        LinkError
-            The broker speaks 3.1.1 and has no word for it; no answer; as `publish` and `subscribe`.
-        """
-        if self.version != FIVE:
-            raise LinkError(f"a request needs MQTT 5, and the broker speaks {self.version}")
-        if respond_at not in self._requests.heard:
-            await self.subscribe(respond_at, 1)
-            self._requests.heard.add(respond_at)
-
-        async def publish(more: Properties) -> None:
-            await self.publish(topic, payload, qos=1, more=more)
-
-        return await self._requests.ask(publish, respond_at, wait_s)
-
-    async def respond(self, request: Message, payload: bytes) -> None:
-        """Answer a request. Raises as `publish`, and LinkError for what is no request or is over."""
-        topic, more = answer_to(request)
-        await self.publish(topic, payload, qos=1, more=more)
-
     async def lost(self) -> NoReturn:
         """Wait until the link is lost.
 
@@ -229,19 +213,18 @@ async def connect(
         No connection, refused, or lost while the body ran.
     """
     greeting = Greeting(client_id, KEEPALIVE_SECONDS, clean_session, will, outgoing or Outgoing(), resume)
-    requests = Requests(deliver)
-    client = await opening.enter(endpoint, greeting, requests.deliver, CONNECT_SECONDS)
+    client = await opening.enter(endpoint, greeting, deliver, CONNECT_SECONDS)
     in_order = False
     try:
         async with _until_lost(client):
-            yield Link(client, requests)
+            yield Link(client)
         in_order = True
     finally:  # who falls over has not taken back what stands in the will
         await client.leave(CONNECT_SECONDS, in_order=in_order)
 
 
 def _refused(error: ValueError) -> LinkError:
-    """What cannot be published is a fault of the link, like a link that is lost."""
+    """The error for a message that cannot be published: a fault of the link, like a link that is lost."""
     return LinkError(f"cannot publish: {error}")
 
 

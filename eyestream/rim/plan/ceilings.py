@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from eyestream.core.charge import DELTA_UNITS, EPSILON_UNITS, Ceilings, Charge, charge_of
+from eyestream.core.charge import DELTA_UNITS, EPSILON_UNITS, NEW_WEARERS, Ceilings, Charge, charge_of
 from eyestream.core.mechanism import Mechanism
 from eyestream.errors import ConfigError
 from eyestream.problems import Problems
@@ -38,6 +38,7 @@ def ceilings_of(settings: Settings) -> Ceilings:
         levels=1 if budget.lifetime_epsilon is None else budget.levels,  # without one `check_ceilings` refuses to fade
         wearer=None if budget.wearer is None else _read(budget.wearer),
         streams={stream.name: _read(stream.budget) for stream in settings.stream if stream.budget is not None},
+        new_wearers=NEW_WEARERS if budget.wearer is None else budget.wearer.new_a_day,
     )
 
 
@@ -129,6 +130,8 @@ def refuse_others(old: Settings, new: Settings) -> None:
 def refuse_raised(old: Ceilings, new: Ceilings) -> None:
     """Raise ConfigError unless each ceiling is as it was, or lower."""
     for raised in new.raised_over(old):
+        if raised == "new_wearers":
+            raise ConfigError("[budget.wearer] new_a_day is higher; without a restart it can only be lowered")
         *beneath, name = raised.split(".")
         table = {"wearer": "[budget.wearer]", "streams": "[stream.budget]"}[beneath[0]] if beneath else "[budget]"
         key = name if name.endswith("_delta") else f"{name}_epsilon"
@@ -136,7 +139,7 @@ def refuse_raised(old: Ceilings, new: Ceilings) -> None:
 
 
 def _without_ceilings(name: str, table: Any) -> Any:
-    """What of a table must stay as it is."""
+    """The keys of a table that must stay as they are."""
     if isinstance(table, BudgetSettings):
         return table.window_chunks, table.lifetime_mode
     if name == "stream":

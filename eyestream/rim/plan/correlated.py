@@ -1,11 +1,10 @@
-"""What a whole session tells, by the class of processes that a configuration names, and epsilon that keeps it low."""
+"""Loss of a whole session, by the class of processes that a configuration names, and epsilon that keeps it low."""
 
 import dataclasses
 import math
 from collections.abc import Callable
 
-from eyestream.claims.correlation.published import session_claim
-from eyestream.claims.facts import Correlated
+from eyestream.claims.correlation.published import Correlated, session_claim
 from eyestream.core.building import building
 from eyestream.core.charge import EPSILON_UNITS, Ceilings, charges_of
 from eyestream.core.mechanism import Mechanism

@@ -15,6 +15,7 @@ from eyestream.rim.plan.words import (
     borders_of,
     epsilon_warnings,
     error_words,
+    follows_words,
     in_short,
     lasting_words,
     purpose_words,
@@ -23,10 +24,10 @@ from eyestream.rim.plan.words import (
     withheld_seconds,
 )
 from eyestream.streams import FrontEndMark, StreamSpec
-from eyestream.wire.messages import Meta
+from eyestream.wire.release import Meta
 
 if TYPE_CHECKING:
-    from eyestream.claims.facts import Correlated
+    from eyestream.claims.correlation.published import Correlated
     from eyestream.claims.guarantee import Guarantee
     from eyestream.gaze.profile import Profile
 
@@ -36,6 +37,10 @@ _IDLE_S = 60.0
 """A shorter silence ends no session, unless the configuration says so."""
 
 
+_ON_ITS_WAY_S = 1.0
+"""A row may be on its way for so long, whatever the grace."""
+
+
 def rows_apart(spec: StreamSpec) -> int:
     """Rows between two that no second of gaze, and so no event, enters both of."""
     return spec.rows_touched(1.0) - 1
@@ -43,12 +48,12 @@ def rows_apart(spec: StreamSpec) -> int:
 
 def sends_alone(settings: Settings) -> bool:
     """Whether no device sends more streams than one."""
-    return all(len(settings.streams_of(device)) < 2 for device in settings.device)
+    return all(len(streams) < 2 for streams in settings.senders)
 
 
 @dataclass(frozen=True, eq=False)
 class StreamParts:
-    """What a stream is made of; ceilings do not change it.
+    """Parts that a stream is made of; ceilings do not change them.
 
     Attributes
     ----------
@@ -85,12 +90,12 @@ class StreamPlan:
 
     @property
     def name(self) -> str:
-        """Of the stream."""
+        """Name of the stream."""
         return self.settings.name
 
     @property
     def spec(self) -> StreamSpec:
-        """What its rows are."""
+        """Specification of its rows."""
         return self.parts.spec
 
     @property
@@ -101,7 +106,7 @@ class StreamPlan:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What releases its chunks."""
+        """The mechanism that releases its chunks."""
         return self.parts.mechanism
 
     @property
@@ -121,7 +126,7 @@ class StreamPlan:
 
     @cached_property
     def charges(self) -> tuple[Charge, ...]:
-        """Of one chunk, on each level of the lifetime."""
+        """Charge of one chunk, on each level of the lifetime."""
         return charges_of(self.mechanism, self.deployment.ceilings.levels)
 
     @cached_property
@@ -136,8 +141,13 @@ class StreamPlan:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What is allowed and hardly meant, in words: an epsilon so small that years pass before it tells anything."""
+        """Warnings of what is allowed and hardly meant: an epsilon that protects nothing, or leaves nothing to see."""
         return epsilon_warnings(self.mechanism, self.deployment)
+
+    @cached_property
+    def follows(self) -> str:
+        """How closely what is asked for follows the truth, in words; empty where nothing is asked for."""
+        return follows_words(self.mechanism)
 
     @cached_property
     def claim(self) -> "Correlated | None":
@@ -163,7 +173,7 @@ class StreamPlan:
             purpose=self.purpose,
             error=error_words(self.mechanism, ceilings.levels),
             borders=borders_of(self.parts.answers),
-            standing=trust_model_of(self.file.sidecar, self.file.fleet),
+            standing=trust_model_of(self.file.sidecar, self.file.added),
         )
 
     @cached_property
@@ -201,4 +211,5 @@ class StreamPlan:
             release=stream.release,
             apart=rows_apart(spec) if self.mechanism.baseline_chunks or self.mechanism.sessions else 0,
             units=spec.units,
+            shared_s=spec.rows_touched() / spec.rate_hz + max(stream.grace_s, _ON_ITS_WAY_S),
         )

@@ -65,7 +65,9 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
         lines.append(("levels", _LEVELS if mechanism.calibration.anchor is None else _NO_LEVELS))
     table = load_table()
     found = measured_figures(mechanism, spec.rate_hz, stream.settings.privacy.calibration)
-    if found is None:
+    if stream.follows:
+        lines.append(("signal", f"expected error of a change: {stream.follows}"))
+    elif found is None:
         how = ": `eyestream study` measures it" if mechanism.domain.keeps else ""
         lines.append(("signal", f"not measured for this calibration at this epsilon{how}"))
     else:
@@ -87,7 +89,10 @@ def correlations(expected: Mapping[str, Any]) -> dict[str, float]:
 
 def _signal(expected: Mapping[str, Any]) -> str:
     """How much comes through."""
-    return f"{expected['distinct_own']:.2f} of how a stranger's features change over time (1: all, 0: nothing)"
+    return (
+        f"{expected['middle_own']:.2f} of how the middle feature of a stranger changes over time, mean "
+        f"{expected['distinct_own']:.2f} (1: all, 0: nothing)"
+    )
 
 
 def _recognised(above: Mapping[str, Any], table: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Words of a plan: how long ceilings last, what a purpose came to, how the error grows, what a wearer costs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,22 +10,24 @@ from eyestream.core.charge import Ceilings
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.purposes import PURPOSES, measured, words
 from eyestream.core.scopes import Deployment, Scope, allowed_chunks, duration, level_seconds, limited, scopes_of
-from eyestream.rim.config import PrivacySettings, SidecarSettings
+from eyestream.rim.config import AddedTable, PrivacySettings, SidecarSettings
 from eyestream.rim.config.purposes import load_table
-from eyestream.rim.config.tables import FleetSettings
 
 if TYPE_CHECKING:
-    from eyestream.claims.facts import SessionBorders, TrustModel
+    from eyestream.claims.borders import SessionBorders
+    from eyestream.claims.facts import TrustModel
 
 __all__ = [
     "MOST_IN_SHORT",
     "borders_of",
     "epsilon_warnings",
     "error_words",
+    "follows_words",
     "in_short",
     "lasting_words",
     "measured_figures",
     "purpose_words",
+    "too_little",
     "trust_model_of",
     "wearer_scopes",
     "withheld_seconds",
@@ -36,27 +38,29 @@ MOST_IN_SHORT = 200
 
 _DAY_S = 86_400.0
 _YEAR_S = 365.25 * _DAY_S
+_LEAST_FOLLOWS = 0.5
+"""Below this correlation less than a quarter of a feature's changes is left, and an application sees noise."""
 _HARDLY = 10.0
 """Above this epsilon of a chunk its bound on the odds, e^10 = 22,026, says next to nothing."""
 
 
 def borders_of(answers: bool | None) -> "SessionBorders | None":
-    """What decides the borders of sessions of live gaze; `answers` as in `StreamParts`."""
+    """The rule for the borders of sessions of live gaze; `answers` as in `StreamParts`."""
     if answers is None:
         return None
-    from eyestream.claims.facts import SessionBorders  # noqa: PLC0415
+    from eyestream.claims.borders import SessionBorders  # noqa: PLC0415
     from eyestream.gaze.clock_map import LEAST, PERIOD_S  # noqa: PLC0415  for who has gaze
     from eyestream.gaze.live import SILENCE_S  # noqa: PLC0415
 
     return SessionBorders(PERIOD_S, LEAST, SILENCE_S, answers)
 
 
-def trust_model_of(sidecar: SidecarSettings, fleet: FleetSettings | None) -> "TrustModel":
-    """What is trusted, by where the ledger is and which log carries the rows."""
+def trust_model_of(sidecar: SidecarSettings, added: AddedTable | None) -> "TrustModel":
+    """The trust model, by where the ledger is, or by the table that another distribution adds."""
     from eyestream.claims.facts import TrustModel  # noqa: PLC0415  for who asks
 
-    if fleet is not None:
-        return TrustModel.of_fleet(fleet.raw_age_s, tls=fleet.speaks_tls)
+    if added is not None and (model := added.trust_model) is not None:
+        return model
     return TrustModel() if sidecar.second_place is None else TrustModel.guarded()
 
 
@@ -86,10 +90,7 @@ def lasting_words(mechanism: Mechanism, deployment: Deployment) -> str:
 
 
 def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str, ...]:
-    """That it hardly bounds anything, lasts for years, or asks for years of averaging; nothing where it is usable.
-
-    The average of m chunks has an error of `noise_sd` / sqrt(m). Usable is a tenth of a feature's range.
-    """
+    """That it hardly bounds anything, lasts for years, or leaves nothing to see; nothing where it is usable."""
     found, epsilon = [], f"epsilon {mechanism.epsilon:g} of a chunk"
     if mechanism.epsilon > _HARDLY:
         found.append(
@@ -100,17 +101,42 @@ def epsilon_warnings(mechanism: Mechanism, deployment: Deployment) -> tuple[str,
         if scope.unit in {"session", "day"} and scope.seconds is not None and scope.seconds > _YEAR_S:
             lasting = duration(scope.seconds)
             found.append(f"{epsilon} is so small that the ceiling of a {scope.unit} lasts {lasting} of releases")
+    return (*found, *too_little(mechanism))
+
+
+def too_little(mechanism: Mechanism) -> Iterator[str]:
+    """That its epsilon leaves next to nothing of what is asked for, or takes years of averaging.
+
+    The average of m chunks has an error of `noise_sd` / sqrt(m). Usable is a tenth of a feature's range.
+    """
+    epsilon = f"epsilon {mechanism.epsilon:g} of a chunk"
+    if mechanism.follows is not None and mechanism.follows.min() < _LEAST_FOLLOWS:
+        yield (
+            f"{epsilon} is too little for what is asked for: {follows_words(mechanism)}. Ask for fewer features, or "
+            "raise epsilon"
+        )
     width = np.asarray(mechanism.calibration.hi) - np.asarray(mechanism.calibration.lo)
     noise = np.asarray(mechanism.noise_sd)
     if mechanism.domain.keeps and (released := (width > 0) & (noise > 0)).any():
         chunks = float(np.median(noise[released] / width[released]) * 10.0) ** 2
-        seconds = chunks * mechanism.n / deployment.stream.rate_hz
+        seconds = chunks * mechanism.n / mechanism.calibration.rate_hz
         if seconds > _YEAR_S:
-            found.append(
+            yield (
                 f"{epsilon} adds so much noise that {duration(seconds)} of chunks must be averaged before the error of "
                 "the median feature is a tenth of its range"
             )
-    return tuple(found)
+
+
+def follows_words(mechanism: Mechanism) -> str:
+    """``blink_rate +-0.06 1/s (correlation with the truth .84)``, for each asked feature; empty where none is asked."""
+    if mechanism.follows is None:
+        return ""
+    schema = mechanism.schema
+    each = zip(schema.names, mechanism.noise_sd, schema.units, mechanism.follows, strict=True)
+    return ", ".join(
+        f"{name} +-{error:.2g}{'' if unit == '1' else f' {unit}'} (correlation with the truth {follows:.2f})"
+        for name, error, unit, follows in each
+    )
 
 
 def _factor(epsilon: float) -> str:
@@ -119,12 +145,12 @@ def _factor(epsilon: float) -> str:
 
 
 def withheld_seconds(mechanism: Mechanism, rate_hz: float) -> float:
-    """Of each session, for its baseline; 0 where none is taken off."""
+    """Seconds of each session that its baseline takes; 0 where none is subtracted."""
     return mechanism.baseline_chunks * mechanism.n / rate_hz
 
 
 def wearer_scopes(ceilings: Ceilings | None) -> tuple[Scope, ...]:
-    """What a wearer whom the tracker names costs at most, and what that rests on; nothing without ceilings."""
+    """Most that a wearer whom the tracker names costs, and what that rests on; nothing without ceilings."""
     if ceilings is None:
         return ()
     of = "the sum over the chunks of this device whose sessions name one wearer"
@@ -179,21 +205,26 @@ def purpose_words(privacy: PrivacySettings, mechanism: Mechanism) -> str | None:
 
 
 def in_short(mechanism: Mechanism, deployment: Deployment, calibration: str) -> str | None:
-    """What an application gets of the stream, in at most `MOST_IN_SHORT` bytes; None where no rows are released.
+    """The stream as an application gets it, in at most `MOST_IN_SHORT` bytes; None where no rows are released.
 
     `meta` has it among the words of `guarantee`, so that every reader of version 1 can show it.
     """
-    if not mechanism.domain.keeps:
+    if not mechanism.domain.keeps and mechanism.follows is None:
         return None
     day = next(scope.seconds for scope in scopes_of(mechanism.loss, mechanism.n, deployment) if scope.unit == "day")
     lasting = "" if day is None or day >= _DAY_S else f", {duration(day)} a day"
+    if mechanism.follows is not None:
+        each = zip(mechanism.schema.names, mechanism.follows, strict=True)
+        said = ", ".join(f"{name} {follows:.2f}" for name, follows in each)
+        return f"changes, no levels. Correlation with the truth that is expected: {said}{lasting}"
     found = measured_figures(mechanism, deployment.stream.rate_hz, calibration)
     if found is None:
         return f"what comes through was not measured for this calibration at this epsilon{lasting}"
     expected, above = found
     levels = "no levels" if mechanism.baseline_chunks else "levels too"
     return (
-        f"measured, not promised: {expected['distinct_own']:.2f} of the variance of a stranger's changes (1: all), "
+        f"measured, not promised: {expected['middle_own']:.2f} of the variance of a stranger's changes in the middle "
+        f"feature (mean {expected['distinct_own']:.2f}, 1: all), "
         f"{levels}; {above['rate']:.0%} of strangers named right (guessing: {above['chance']:.0%}){lasting}"
     )
 

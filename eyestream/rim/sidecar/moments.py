@@ -38,13 +38,13 @@ GRID_S = 0.01
 """From one moment to the next. Where every one of them is used, the loop sleeps for `QUIET_S` of each."""
 
 LEAD_S = 0.01
-"""What a release is given to become ready."""
+"""Seconds for a release to become ready."""
 
 DISK_S = 0.04
-"""What the ledger is given to write to the disk, where a chunk is reserved only when it is due."""
+"""Seconds for the ledger to write to the disk, where a chunk is reserved only when it is due."""
 
 QUIET_S = 0.004
-"""What the work that has begun is given to come to its end; a batch of 64 messages takes half of it."""
+"""Seconds for work that has begun to come to its end; a batch of 64 messages takes half of it."""
 
 _ROUNDING_S = 1e-6
 

@@ -1,4 +1,4 @@
-"""What an operator reads while a sidecar runs: a line for each change that people wait for, then one line a minute.
+"""The log of a sidecar for its operator: a line for each change that people wait for, then one line a minute.
 
 A clock looks once a second at what every stream has come to: the countdown needs a clock, and what happens to a
 thousand streams in one second is one line. Each line is made of sessions, of numbers of rows and chunks, and of what
@@ -19,10 +19,10 @@ import logging
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,12 @@ from eyestream.core.release.doubt import DOUBTS, RowDoubts
 from eyestream.core.remaining import Left
 from eyestream.core.scopes import duration
 from eyestream.rim.plan import Plan
-from eyestream.rim.refusals import Refusals
+from eyestream.rim.refusals import ABSENT, Refusals
 from eyestream.rim.sidecar.pipeline import Pipeline
-from eyestream.rim.sources.source import Feeder
 from eyestream.streams import StreamKey
+
+if TYPE_CHECKING:
+    from eyestream.rim.sources.source import Feeder
 
 __all__ = ["LOOK_S", "MINUTE_S", "OperatorLog"]
 
@@ -49,15 +51,19 @@ _MOST_NAMED = 3
 _LONGEST_S = 1e12
 _SLOWEST, _FASTEST = 0.5, 1.25
 _SILENT_S = 5.0
+_OFTEN = 4
+_STARTS_S = 8.0
+"""For so long after the start nothing need have come."""
 _GAZE_S = 2.0
 """For so long samples are counted before their rate is said."""
-_DOUBTFUL = "its rows are doubtful; chunks are released all the same, and cost epsilon"
+_DOUBTFUL = "implausible rows; chunks are still released and charged"
+_IMPLAUSIBLE = "implausible gaze; any chunks of it are still released and charged"
 _SCOPES = {"window": "now", "session": "of this session", "day": "of this day", "lifetime": "of all time"}
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What was seen of one stream."""
+    """Observations of one stream."""
 
     session: int | None = None
     rows: int = 0
@@ -66,6 +72,14 @@ class _Seen:
     """When the first chunk of the session is due; None: it is out, or there is no session."""
     grew_at: float = 0.0
     """When a row was seen last."""
+    grew_by: int = 0
+    """Rows that came then."""
+    heard_at: float = 0.0
+    """When samples were seen last."""
+    heard_by: int = 0
+    twice: int = 0
+    twice_at: list[float] = field(default_factory=list)
+    """Rows that came twice, and when there were more of them."""
     minute: tuple[int | None, int] = None, 0
     """Session and rows when the last minute was over."""
     heard: int = 0
@@ -73,7 +87,7 @@ class _Seen:
     """Samples that had come when gaze was first seen before a session, and when that was; None: no gaze yet."""
     doubt: str | None = None
     doubtful_s: float = 0.0
-    """What the last chunks have in common, and how many seconds they are."""
+    """Doubts that the last chunks have in common, and how many seconds they are."""
 
 
 class OperatorLog:
@@ -91,6 +105,8 @@ class OperatorLog:
         Takes the countdown, one line that replaces the one before; "": there is nothing to count.
     feeders
         What makes rows of gaze, by stream.
+    is_read
+        Whether rows or gaze of a stream would be read if its tracker sent them.
     """
 
     def __init__(
@@ -99,10 +115,14 @@ class OperatorLog:
         pipeline: Pipeline,
         left: Mapping[StreamKey, Left],
         show: Callable[[str], None] = lambda text: None,
-        feeders: Mapping[StreamKey, Feeder] = MappingProxyType({}),
+        feeders: "Mapping[StreamKey, Feeder]" = MappingProxyType({}),
+        *,
+        is_read: Callable[[StreamKey], bool] = lambda key: True,
     ) -> None:
+        self._is_read = is_read
         self._pipeline, self._left, self._show, self._feeders = pipeline, left, show, feeders
         self._rows = Refusals(DOUBTS, "doubt", _DOUBTFUL)
+        self._absent = Refusals(ABSENT, "absent", "its tracker is not heard")
         self._expected = {name: RowDoubts(stream.mechanism.calibration) for name, stream in plan.streams.items()}
         self._rate_hz = {key: stream.spec.rate_hz for key, (_, stream) in plan.served.items()}
         self._unseen: list[tuple[StreamKey, NDArray[np.float64]]] = []
@@ -110,6 +130,7 @@ class OperatorLog:
         self._chunk_s = {key: stream.chunk_s for key, (_, stream) in plan.served.items()}
         self._first_s = {key: stream.withheld_s + stream.chunk_s for key, (_, stream) in plan.served.items()}
         self._seen = {key: _Seen() for key in plan.served}
+        self._began: float | None = None
         self._minute_at: float | None = None
         self._before = (0, 0, 0)
         for stream in plan.streams.values():
@@ -121,7 +142,7 @@ class OperatorLog:
     def _gaze(self) -> Refusals:
         from eyestream.gaze.doubt import GAZE_DOUBTS  # noqa: PLC0415  for who has gaze
 
-        return Refusals(GAZE_DOUBTS, "doubt", _DOUBTFUL)
+        return Refusals(GAZE_DOUBTS, "doubt", _IMPLAUSIBLE)
 
     async def run(self) -> NoReturn:
         """Look again and again until cancelled."""
@@ -138,8 +159,10 @@ class OperatorLog:
         unseen, self._unseen = self._unseen, []
         for key, rows in unseen:
             self._look_at_rows(key, rows)
+        self._began = now if self._began is None else self._began
         began, over, chunked = self._changes(now)
         self._say_gaze(now)
+        self._say_absent(now)
         for first_s, keys in sorted(began.items()):
             words = f"{_names(keys)}: first row; first chunk in {duration(first_s)}"
             _say("first_row", keys, words, first_chunk_s=first_s)
@@ -171,7 +194,7 @@ class OperatorLog:
             if session is None:
                 seen.due = None
             if rows > seen.rows:
-                seen.grew_at = now
+                seen.grew_at, seen.grew_by = now, rows - seen.rows
             seen.session, seen.rows, seen.released = session, rows, released
         return began, over, chunked
 
@@ -190,6 +213,40 @@ class OperatorLog:
         for rate, keys in said.items():
             _say("gaze", keys, f"{_names(keys)}: gaze comes, {rate}")
 
+    def _say_absent(self, now: float) -> None:
+        """Note what nobody sends, what has stopped, rows that come twice, and gaze that is implausible."""
+        assert self._began is not None
+        late = now - self._began >= _STARTS_S
+        for key, seen in self._seen.items():
+            feeder, reads = self._feeders.get(key), self._is_read(key)
+            if feeder is None:
+                rows = self._pipeline.rows(key)
+                if seen.session is not None and now - seen.grew_at > self._longest_s(key, seen):
+                    self._absent.note(key, "stopped", now)
+                elif late and reads and not (rows.rows or self._pipeline.counters.rejected):
+                    self._absent.note(key, "silent", self._began)
+                self._note_twice(key, seen, rows.duplicate, now)
+                continue
+            if feeder.heard > seen.heard_by or not reads:
+                seen.heard_at, seen.heard_by = now, feeder.heard
+            if feeder.heard and now - seen.heard_at > _SILENT_S:
+                self._absent.note(key, "stopped", now)
+            elif late and reads and not (feeder.heard or feeder.refused):
+                self._absent.note(key, "silent", self._began)
+            elif feeder.doubt is not None:
+                self._gaze.note(key, feeder.doubt, now)
+
+    def _longest_s(self, key: StreamKey, seen: _Seen) -> float:
+        """How long a tracker may be silent: one that sends many rows at once sends seldom."""
+        return max(_SILENT_S, 2.0 * seen.grew_by / self._rate_hz[key])
+
+    def _note_twice(self, key: StreamKey, seen: _Seen, twice: int, now: float) -> None:
+        """Note rows that come twice again and again; after a lost link a tracker may send some once more."""
+        if twice > seen.twice:
+            seen.twice, seen.twice_at = twice, [at for at in seen.twice_at if now - at < _STARTS_S] + [now]
+            if len(seen.twice_at) >= _OFTEN:
+                self._rows.note(key, "two", now)
+
     def _look_at_rows(self, key: StreamKey, rows: NDArray[np.float64]) -> None:
         """Note what is doubtful in one chunk, in the second after it was closed."""
         seen, doubt = self._seen[key], self._expected[key.stream].of(rows)
@@ -197,8 +254,10 @@ class OperatorLog:
         seen.doubt = doubt
 
     def _say_doubts(self, now: float) -> None:
-        """What was doubtful for a minute; the clock decides when that is said."""
+        """Note the doubts of the last minute; the clock decides when they are said."""
         for key, seen in self._seen.items():
+            if key in self._feeders:
+                continue  # a front end makes its rows, in order and in degrees: what is wrong is the gaze
             session, rows = seen.minute
             if seen.session is not None and seen.session == session:
                 share = (seen.rows - rows) / (self._rate_hz[key] * MINUTE_S)
@@ -208,9 +267,6 @@ class OperatorLog:
             seen.minute = seen.session, seen.rows
             if seen.doubt is not None and seen.doubtful_s >= MINUTE_S:
                 self._rows.note(key, seen.doubt, now)
-        for key, feeder in self._feeders.items():
-            if feeder.doubt is not None:
-                self._gaze.note(key, feeder.doubt, now)
 
     def _countdown(self, now: float) -> str:
         """To the first chunk that is expected next."""

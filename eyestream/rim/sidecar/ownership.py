@@ -1,21 +1,22 @@
-"""A device belongs to one sidecar: who else on the private broker states one of ours, has our name or our ledger.
+"""Ownership of devices: does another sidecar of the private broker state one of ours, our name or our ledger?
 
-Every sidecar says, retained, which devices it serves and under which ledger. Two that serve the same device would each
-release every chunk, and each ledger would know of half of what was spent. So a sidecar looks before it says its own,
-and does not start when another one was there first; and it goes on looking, and releases nothing of a device for as
-long as somebody else states it.
+Every sidecar publishes a retained statement, its word: its devices and a name of its ledger. Two sidecars of a device
+would each release every chunk, and each ledger would know half of what was spent. So a sidecar looks before it
+publishes its word, and does not start when another one states one of its devices. At work it goes on looking, and
+releases nothing of a device for as long as another one states it.
 
-A sidecar that has stopped still owns its devices, as its ledger has what they spent. A device that was moved from its
-ledger to ours is ours. Words with our own ledger are ours, of an earlier start or name. Of two with one name the one
-that is online has it: what an earlier one retained is overwritten.
+- A sidecar that has stopped still owns its devices, as its ledger has what they spent.
+- A device that was moved from another ledger to ours is ours.
+- A word with our own ledger is ours, of an earlier start or name.
+- Of two sidecars with one name, the one that is online has it, and overwrites what the other one retained.
 
 Whoever may write at the broker can state anything. So the words of others withhold chunks, and keep a sidecar from
-starting, but end none that is at work. A copy of our ledger does, and it has to prove that it is one: it is asked a
-question with a number of ours, and answers with a hash of this number under a key that is made of the ledger's secret.
+starting, but end none that is at work. A copy of our ledger ends it, and has to prove that it is a copy: we ask with a
+random number, and it answers with a hash of this number under a key that is made of the ledger's secret.
 
-The private link is the lease of a ledger. Its client id is made of that secret too, so a broker lets one link of one
-ledger stand: a copy that connects ends ours, and what we write to it afterwards is nowhere. Hence a sidecar asks before
-each of its private links, however the one before was lost; no clock has to notice that it was stopped meanwhile.
+The private link is the lease of a ledger. Its client id is made of that secret too, so a broker lets one link of a
+ledger stand. A copy that connects ends our link, and what we write afterwards reaches nobody. So a sidecar asks before
+each of its private links, however the one before was lost. No clock has to notice that it was stopped meanwhile.
 docs/decisions/0019 has the reasons.
 """
 
@@ -26,7 +27,7 @@ import logging
 import re
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Set
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Set
 from functools import partial
 
 from eyestream.errors import ConfigError, LinkError, PayloadError
@@ -72,7 +73,7 @@ _LOG = logging.getLogger("eyestream.owner")
 
 
 class UnseenError(LinkError):
-    """What others state at the broker cannot be heard to its end."""
+    """The statements of others at the broker cannot be heard to their end."""
 
     def __init__(self, why: str) -> None:
         super().__init__(
@@ -122,7 +123,7 @@ class _Disputes:
 
 
 class Ownership:
-    """What is stated at a broker about our devices and our name.
+    """Statements at a broker about our devices and our name.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ class Ownership:
         ledger_id: bytes,
         devices: Iterable[str],
         changed: Callable[[], None],
-        former_ledgers: Callable[[str], frozenset[str]] = lambda device: frozenset(),
+        former_ledgers: Callable[[str], Container[str]] = lambda device: (),
     ) -> None:
         self._former_ledgers, self._changed = former_ledgers, changed
         self._name, self._own, self._key = name, Owner(ledger_name(ledger_id), tuple(devices)), presence_key(ledger_id)
@@ -169,7 +170,7 @@ class Ownership:
         return owner_topic(self._name), encode_owner(self._own)
 
     def deliver(self, message: Message) -> None:
-        """Take what somebody states, an empty payload for nothing any more; what is no word of a sidecar is no word."""
+        """Take a message about a sidecar. An empty payload takes its word back; one that cannot be read is ignored."""
         self._heard += 1
         try:
             sidecar, leaf = sidecar_of(message.topic)
@@ -209,7 +210,7 @@ class Ownership:
             topic = owner_topic(f"{self._question_prefix}{nonce}")
             self._link.send(topic, encode_presence(answer), settled, lambda why: settled())
         except LinkError:
-            return  # it is lost, and its task about to learn that
+            return  # the link is lost, and the task that serves it is about to learn that
         self._answering += 1
 
     def _settle(self, link: Link) -> None:
@@ -229,11 +230,12 @@ class Ownership:
             self._remember(sidecar, frozenset(d for d in both if word.ledger not in self._former_ledgers(d)))
 
     def _remember(self, sidecar: str, stated: frozenset[str]) -> None:
-        """Weigh what `sidecar` states of our devices from now on, and nothing else."""
+        """Replace what `sidecar` states of our devices."""
         known, before = self._words.pop(sidecar, frozenset()), len(self._rivals)
         self._remembered -= len(known)
         if self._remembered + len(stated) > MOST_STATED:
-            by, gone = "", known  # whoever floods us must not hide a rival: disputed until the next start
+            # Too much to remember. A flood must not hide a rival, so these devices stay disputed until the next start.
+            by, gone = "", known
         else:
             by, gone = sidecar, known - stated
             self._remembered += len(stated)
@@ -268,7 +270,7 @@ class Ownership:
 
     @property
     def fault(self) -> str | None:
-        """What is wrong by the words of others, and what to do about it; None: nothing."""
+        """The conflict with the statements of others, and what to do about it; None: there is none."""
         if self.disputed is self._devices:
             return f"[sidecar] name: another sidecar with another ledger is at work as {self._name}; give each its own"
         if not self._rivals:
@@ -282,7 +284,7 @@ class Ownership:
         )
 
     def copied_by(self, sidecar: str) -> str:
-        """What to do about a copy of our ledger that is at work under the name `sidecar`."""
+        """Advice on a copy of our ledger that is at work under the name `sidecar`."""
         return (
             f"[sidecar] name: {sidecar} is at work already, with a copy of this ledger, and neither ledger would know "
             "what the other one's sidecar spends; stop one of them for good"

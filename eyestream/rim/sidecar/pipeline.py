@@ -5,10 +5,11 @@ effects is decided there, stream by stream; nothing waits for the disk but what 
 """
 
 import logging
+import math
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -26,7 +27,7 @@ from eyestream.rim.sidecar.boards import log_condition
 from eyestream.rim.sidecar.moments import DISK_S, Timers
 from eyestream.rim.sidecar.spending import Spending, SpendingLedger
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows, decode_raw, rows_hash
+from eyestream.wire.raw import RawRows, decode_raw, rows_hash
 from eyestream.wire.topics import private_topic, raw_topic
 
 __all__ = ["Arrival", "Pipeline", "PipelineCounters", "RowArrival"]
@@ -68,7 +69,7 @@ class PipelineCounters(ChunkCounters):
 
 @dataclass(slots=True, eq=False)
 class _Served:
-    """A stream, where its chunks go, and what was last said of it."""
+    """A stream, the topic of its chunks, and the condition that applications read last."""
 
     stream: StreamRelease
     topic: str
@@ -77,7 +78,9 @@ class _Served:
     by_clock: bool
     """Whether its chunks leave at moments of the clock, whatever completed them."""
     disk_s: float
-    """What is given to the ledger after a chunk is due: where one row is a chunk, it is reserved only then."""
+    """Seconds for the ledger after a chunk is due: where one row is a chunk, it is reserved only then."""
+    switched: float = -math.inf
+    """When somebody else put the device on: what came until then is another person's."""
     due: float | None = None
     """When the clock made the last rows, or closed the last chunk."""
     condition: Condition = "ready"
@@ -100,12 +103,19 @@ class Pipeline:
     changed
         Called when the condition of a stream has changed.
     over
-        Called when everything of a turn is said: what belongs beside it is said now, before any more rows are read.
+        Called when all payloads of one input are published. What belongs beside them is published now, before any
+        more rows are read.
     hold
-        Is given what leaves by the clock: its stream, when the clock made it due (None: now), and what to call at its
-        moment, which is followed by `over`. None: nothing is held.
+        Is given what leaves by the clock: its stream, when the clock made it due (None: now), and the call that
+        publishes it at its moment. `over` follows that call. None: nothing is held.
     levels
         Levels of a lifetime that fades; 1: it does not.
+    number
+        The number, for a device, of a wearer's handle; None: of the number in a message itself.
+
+    Attributes
+    ----------
+    worn : by device, the number of the wearer whom the runtime has named; 0, or none: nobody.
     """
 
     def __init__(
@@ -119,8 +129,12 @@ class Pipeline:
         over: Callable[[], None] = lambda: None,
         hold: Callable[[StreamKey, float | None, Callable[[], None]], None] | None = None,
         levels: int = 1,
+        number: Callable[[str, str], int] | None = None,
     ) -> None:
-        self._ledger, self._levels = ledger, levels
+        self._ledger, self._levels, self._number = ledger, levels, number
+        self.worn: dict[str, int] = {}
+        self._between: dict[str, int] = {}
+        self._switches = 0
         self._today = today
         self._publish = publish
         self._changed, self._over, self._hold = changed, over, hold
@@ -135,11 +149,14 @@ class Pipeline:
         """Is given the raw rows (F, n) of each chunk, to look at them later: what it finds is for the log alone."""
         self.failed = False
         """The ledger could not be written: nothing is released any more."""
+        self.paused = False
+        """The wearer said no: nothing is taken, reserved or released until that is over."""
         self.disputed: Set[str] = frozenset()
         """Devices that another sidecar states: nothing more of them is reserved."""
 
     def _serve(self, settings: DeviceSettings, mechanism: Mechanism) -> _Served:
         refused = self._ledger.mark(settings.key)
+        # Sessions have random numbers outside: numbers that count would tell how many there were.
         stream = StreamRelease(settings, mechanism, lambda: secrets.randbits(64), refused, levels=self._levels)
         rows = {rows_hash(settings.names, units, settings.rate_hz) for units in ((), settings.units)}
         disk_s = DISK_S if settings.n == 1 else 0.0
@@ -164,11 +181,11 @@ class Pipeline:
         return [served.stream.settings for served in self._served.values()]
 
     def condition(self, key: StreamKey) -> Condition:
-        """What became of the last due chunk that no other owner withheld; that there is another owner goes before."""
+        """The fate of the last due chunk that no owner withheld; ``owner`` while another one states the device."""
         return "owner" if key.device in self.disputed else self._served[key].condition
 
     def rows(self, key: StreamKey) -> RowCounters:
-        """What became of the rows of one stream: live, to be read only."""
+        """Counters of one stream's rows: live, to be read only."""
         return self._served[key].stream.rows
 
     def progress(self, key: StreamKey) -> tuple[int | None, int, int]:
@@ -177,7 +194,7 @@ class Pipeline:
         return stream.session, stream.rows.rows, stream.counters.released
 
     def spent(self, device: str) -> Odometer | None:
-        """What a device has spent by chunks of which something has become; None: nothing."""
+        """Sums that a device has spent by chunks that are released, withheld or lost; None: nothing."""
         return self._spending.spent(device)
 
     def next_due(self) -> float | None:
@@ -189,21 +206,83 @@ class Pipeline:
         """Whether something is to be reserved: `run_turn` does it."""
         return bool(self._requests)
 
-    def reject(self, reason: str, topic: str, at: float) -> None:
-        """Count a message that was refused, and say so to the operator."""
+    def reject(self, reason: str, sender: str | StreamKey, at: float) -> None:
+        """Count a message of a topic, or rows of a stream, that were refused, and say so to the operator."""
         self._messages.rejected[reason] += 1
-        served = self._by_topic.get(topic)
+        served = self._by_topic.get(sender) if isinstance(sender, str) else self._served[sender]
         if served is not None:
             self._refusals.note(served.stream.settings.key, reason, at)
 
+    def pause(self, now: float) -> None:
+        """From here on nothing is reserved or released, and all that is not released is lost and counted.
+
+        What the ledger is asked at this moment stays spent, and nothing comes of it.
+        """
+        self.paused = True
+        self._requests.clear()
+        for served in self._served.values():
+            served.stream.pause(now)
+            self._timers.set(served, served.stream.next_due())
+        self._spending.settle()
+
+    def switch(self, device: str, now: float) -> int:
+        """From here on nobody wears the device: its sessions end, and all of them that is not released is lost.
+
+        Nothing of it is taken until `wear` is called with what this returns.
+        """
+        self._switches += 1
+        self._between[device] = self._switches
+        self._requests = [request for request in self._requests if request.key.device != device]
+        for served in self._of(device):
+            served.stream.pause(now, "switched")
+            served.switched = now
+            self._timers.set(served, served.stream.next_due())
+        self._spending.settle(device)
+        return self._switches
+
+    def wear(self, device: str, switch: int, wearer: int) -> None:
+        """Let `wearer` wear the device from that `switch` on, unless there was a later one."""
+        if self._between.get(device) == switch:
+            self.worn[device] = wearer
+            del self._between[device]
+
+    def _of(self, device: str) -> list[_Served]:
+        return [served for served in self._served.values() if served.stream.key.device == device]
+
+    def _of_wearer(self, served: _Served, rows: RawRows, at: float) -> RawRows | str:
+        """The rows with the number of who wears the device; or why they are refused.
+
+        After a switch, rows that were on their way or describe gaze of before are another person's. Those that the
+        clock of this process made began anew.
+        """
+        device = served.stream.key.device
+        if served.switched == -math.inf and device in self.worn:
+            # It was named in a life before, perhaps a moment before its end: what comes first is as after a switch.
+            served.switched = math.nextafter(at, -math.inf)
+        until = served.switched + (0.0 if rows.due is not None else served.stream.settings.shared_s)
+        if device in self._between or at <= served.switched or at < until:
+            return "switched"
+        own = self._number(device, str(rows.wearer)) if rows.wearer and self._number else rows.wearer
+        named = self.worn.get(device, 0)
+        if named and own not in (0, named):
+            return "wearer"
+        wearer = named or own
+        return rows if wearer == rows.wearer else replace(rows, wearer=wearer)
+
     def feed(self, arrival: Arrival | RowArrival) -> None:
-        """Take one message: a chunk that it completes is released at once when it is reserved, else by `run_turn`."""
+        """Take one message: a chunk that it completes is released at once when it is reserved, else by `run_turn`.
+
+        While it is paused, nothing may be fed (`Worker.pause`).
+        """
         if isinstance(arrival, RowArrival):
             served = self._served[arrival.key]
+            rows, due = self._of_wearer(served, arrival.rows, arrival.at), arrival.rows.due
+            served.by_clock |= due is not None  # for good: from here on its chunks leave by the clock
+            if isinstance(rows, str):
+                self.reject(rows, served.stream.key, arrival.at)
+                return
             self._messages.taken += 1
-            due = arrival.rows.due
-            served.by_clock |= due is not None
-            self._note(served, served.stream.feed(arrival.rows, arrival.at), due)
+            self._carry_out(served, served.stream.feed(rows, arrival.at), due)
         else:
             self._feed_message(arrival)
 
@@ -221,10 +300,14 @@ class Pipeline:
         if arrival.rows is not None and arrival.rows not in served.rows:
             self.reject("rows", arrival.topic, arrival.at)
             return
+        own = self._of_wearer(served, rows, arrival.at)
+        if isinstance(own, str):
+            self.reject(own, arrival.topic, arrival.at)
+            return
         self._messages.taken += 1
         known = served.stream.rows
         stale, refused, others = known.stale_session, known.refused, known.wearer
-        self._note(served, served.stream.feed(rows, arrival.at))
+        self._carry_out(served, served.stream.feed(own, arrival.at))
         if known.stale_session > stale:
             self._refusals.note(settings.key, "stale_session", arrival.at)
         elif known.wearer > others:
@@ -243,27 +326,30 @@ class Pipeline:
         for served in self._timers.due(now):
             awaited = served.stream.next_due()
             if awaited is not None and awaited <= now:
-                self._note(served, served.stream.tick(now), awaited)
+                self._carry_out(served, served.stream.tick(now), awaited)
             else:
                 self._timers.set(served, awaited)
+        # Taken out before the wait. Should it be cancelled, none of them is asked for again: the process ends.
         requests, self._requests = self._requests, []
         if requests and not self.failed:
             await self._reserve(requests)
 
-    def forget(self) -> None:
-        """Overwrite the histories of all wearers: everybody begins a new pseudonym."""
-        for served in self._served.values():
-            served.stream.forget()
+    def forget(self, wearers: Mapping[str, int] | None = None) -> None:
+        """Overwrite the histories of the wearer of each device in `wearers`, None: of all: a new pseudonym begins."""
+        for key, served in self._served.items():
+            if wearers is None or key.device in wearers:
+                served.stream.forget(None if wearers is None else wearers[key.device])
 
     def close(self, now: float) -> None:
         """End every session: what is reserved is released, the rest is dropped."""
         for served in self._served.values():
-            self._note(served, served.stream.close(now))
+            self._carry_out(served, served.stream.close(now))
 
     async def _reserve(self, requests: list[Request]) -> None:
+        # Looked at here, as late as can be: another sidecar may have stated a device since its chunk opened.
         refused = [Withheld(request, "owner") for request in requests if request.key.device in self.disputed]
         for key, own in _by_stream(refused):
-            self._note(self._served[key], self._served[key].stream.answer(own))
+            self._carry_out(self._served[key], self._served[key].stream.answer(own))
         requests = [request for request in requests if request.key.device not in self.disputed]
         if not requests:
             return
@@ -273,22 +359,29 @@ class Pipeline:
         except LedgerError as error:
             _LOG.error("%s; no chunk is released any more: when that is mended, restart the sidecar", error)
             self.failed = True
+            # All streams, not only those that asked: one file remembers for all, and nobody knows what the disk has.
             for served in self._served.values():
-                self._note(served, served.stream.fail())
+                self._carry_out(served, served.stream.fail())
             self._changed()
             return
+        if self.paused:
+            self._spending.settle()  # granted meanwhile, and lost: the pause came first
+        for device in self._between:
+            self._spending.settle(device)  # so did the switch
         for key, own in _by_stream(answers):
-            self._note(self._served[key], self._served[key].stream.answer(own))
+            self._carry_out(self._served[key], self._served[key].stream.answer(own))
 
-    def _note(self, served: _Served, outcome: Outcome, due: float | None = None) -> None:
-        """Say what is to be said, first of all: somebody waits; then note what is asked, and when to look again."""
+    def _carry_out(self, served: _Served, outcome: Outcome, due: float | None = None) -> None:
+        """Publish what an input brought about, first of all: somebody waits. Then keep its requests and its timer."""
         served.due = served.due if due is None else due + served.disk_s
         if self._hold is None or not served.by_clock:
-            self._say(served, outcome.payloads, served.stream.condition)
+            self._publish_all(served, outcome.payloads, served.stream.condition)
             self._over()
         elif outcome.settled:
-            say = partial(self._say, served, outcome.payloads, served.stream.condition)
-            self._hold(served.stream.key, served.due, say)  # of an answer of the ledger, by when it was asked
+            # The condition of now, not of then: a later chunk may have changed it by the time that these leave. Where
+            # the input is an answer of the ledger, `due` is still that of the input that asked.
+            publish = partial(self._publish_all, served, outcome.payloads, served.stream.condition)
+            self._hold(served.stream.key, served.due, publish)
         for values in outcome.rows:
             self.look(served.stream.key, values)
         if served.level != served.stream.level:
@@ -304,11 +397,12 @@ class Pipeline:
         if outcome.fault is not None:
             _LOG.error("a chunk is dropped: the mechanism failed with %s", outcome.fault)
 
-    def _say(self, served: _Served, payloads: Sequence[bytes], condition: Condition) -> None:
-        """Payloads, and what became of the last due chunk."""
+    def _publish_all(self, served: _Served, payloads: Sequence[bytes], condition: Condition) -> None:
+        """Publish payloads, and the fate of the last due chunk where it has changed."""
         for payload in payloads:
             self._publish(served.topic, payload)
-        if condition not in ("owner", served.condition):  # words of others could flip it with each chunk
+        # ``owner`` is not kept: `condition` shows it while it lasts, and others could flip it with each chunk.
+        if condition not in ("owner", served.condition):
             served.condition = condition
             log_condition(served.stream.key, condition)
             self._changed()

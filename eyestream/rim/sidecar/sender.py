@@ -70,6 +70,8 @@ class Outbox:
         """Entries that the broker acknowledged."""
         self.refused = 0
         """Entries that the broker said it would not take."""
+        self.paused = 0
+        """Entries dropped by a pause; some of them were under way."""
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._under_way)
@@ -81,7 +83,7 @@ class Outbox:
 
     @property
     def oldest_under_way(self) -> OutboxEntry | None:
-        """What a link that is lost now was lost over, perhaps."""
+        """The message over which a link that is lost now was lost, perhaps."""
         return self._under_way[0][0] if self._under_way else None
 
     def put(self, topic: str, payload: bytes, now: float) -> None:
@@ -90,6 +92,12 @@ class Outbox:
         if len(self) > self._length:
             self._waiting.popleft()
             self.overflow += 1
+
+    def pause(self) -> None:
+        """Drop all, those under way too: what has left has left, and no new link repeats it."""
+        self.paused += len(self)
+        self._waiting.clear()
+        self._under_way.clear()
 
     def first(self, now: float) -> OutboxEntry | None:
         """The oldest entry that waits and is not too old; it stays until `sent` or `acknowledge`."""
@@ -279,7 +287,7 @@ class Sender:
             return False
         try:
             link.send(
-                topic, payload, partial(self._was_stated, link), partial(self._not_stated, link, topic), retain=True
+                topic, payload, partial(self._note_answer, link), partial(self._note_refused, link, topic), retain=True
             )
         except LinkError:
             self._carrier = None  # it is lost: the next link says everything again
@@ -288,11 +296,11 @@ class Sender:
         retained.acknowledged(topic, payload)
         return True
 
-    def _was_stated(self, link: Link) -> None:
+    def _note_answer(self, link: Link) -> None:
         self._stated -= link is self._carrier
 
-    def _not_stated(self, link: Link, topic: str, why: str) -> None:
-        self._was_stated(link)
+    def _note_refused(self, link: Link, topic: str, why: str) -> None:
+        self._note_answer(link)
         self._note_refusal(topic, why)
 
     async def _state(self, link: Link, retained: RetainedMessages) -> None:

@@ -10,32 +10,40 @@ and what comes in is taken only after the first private link stands: what a copy
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from eyestream.core.mechanism import require_real_noise
 from eyestream.core.meter import Odometer
 from eyestream.core.remaining import Left
+from eyestream.core.wearers import MOST_WEARERS
 from eyestream.errors import ConfigError
 from eyestream.rim.config import Settings
-from eyestream.rim.ledger.identity import client_id
+from eyestream.rim.ledger.identity import client_id, ledger_name, wearer_number
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
-from eyestream.rim.mqtt.transport import Link, Will
+from eyestream.rim.mqtt.transport import Link, Message, Will
 from eyestream.rim.plan import Plan
-from eyestream.rim.sidecar.boards import LAST_WILL, BudgetBoard, StatusBoard
-from eyestream.rim.sidecar.inputs import RawLink, SourceRunner
+from eyestream.rim.sidecar.boards import LAST_WILL, BudgetBoard, Odometers, StatusBoard
 from eyestream.rim.sidecar.moments import Moments
+from eyestream.rim.sidecar.off import Off, is_paused
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Outbox, Sender
 from eyestream.rim.sidecar.spending import SpendingLedger
+from eyestream.rim.sidecar.wearing import Wearing, is_handle
 from eyestream.rim.sidecar.worker import Worker
-from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import encode_meta
-from eyestream.wire.release import claim_hash
-from eyestream.wire.topics import meta_topic, private_topic
+from eyestream.wire.release import claim_hash, encode_meta
+from eyestream.wire.topics import RAW_QOS, meta_topic, private_topic, raw_topic
+
+if TYPE_CHECKING:
+    from eyestream.rim.sidecar.source_runner import SourceRunner
+    from eyestream.rim.sources.source import Feeder, Source
 
 __all__ = [
     "Assembly",
@@ -58,6 +66,43 @@ DISPUTE_SECONDS = 0.2
 """Disputed devices are withheld at once, and their status is published after this time."""
 
 
+class RawLink(ReconnectingLink):
+    """The link to the raw broker, for the streams that no source of ours serves.
+
+    Parameters
+    ----------
+    endpoint, client_id, deliver
+        As for `ReconnectingLink`.
+    keys
+        The streams that come over it.
+    changed
+        Called when the link begins or ceases to stand.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        client_id: str,
+        keys: Sequence[StreamKey],
+        deliver: Callable[[Message], None],
+        changed: Callable[[], None],
+    ) -> None:
+        super().__init__(endpoint, self._hear, what="raw broker", client_id=client_id, deliver=deliver)
+        self._keys, self._changed = keys, changed
+        self.stands = False
+
+    async def _hear(self, link: Link) -> None:
+        try:
+            filters = [raw_topic(*key) for key in self._keys]
+            await link.subscribe_all(filters, RAW_QOS)
+            self.stands = True
+            self._changed()
+            await asyncio.Event().wait()  # messages go to `deliver`; a lost link, or the end, cancels this wait
+        finally:
+            self.stands = False
+            self._changed()
+
+
 class Sidecar:
     """One process's work; `run` does it until it is asked to stop.
 
@@ -74,11 +119,15 @@ class Sidecar:
     ledger_id
         The id of the ledger, a secret.
     former_ledgers
-        Gives, for a device, the names of the ledgers that it was exported from before it came to ours.
+        Gives, for a device, the names of the ledgers that it was exported from before it came to ours, in order.
+    beside
+        The ledger beside which a pause is remembered (`eyestream.rim.sidecar.off`); None: none is.
 
     Attributes
     ----------
     pipeline, worker, outbox : its parts, to be read for metrics.
+    off : the wearer's switch.
+    wearing : who wears each device, by the runtime's word.
 
     Raises
     ------
@@ -92,13 +141,15 @@ class Sidecar:
         ledger: SpendingLedger,
         *,
         today: Callable[[], int],
-        sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
+        sources: "Mapping[StreamKey, Source | Feeder]" = MappingProxyType({}),
         ledger_id: bytes,
-        former_ledgers: Callable[[str], frozenset[str]],
+        former_ledgers: Callable[[str], Sequence[str]],
+        beside: Path | None = None,
     ) -> None:
         settings = plan.settings
         name, limits = settings.sidecar.name, settings.limits
-        self._plan = plan
+        self._plan, self._id, self._former = plan, ledger_id, former_ledgers
+        self._numbers: dict[tuple[str, str], int] = {}
         self.outbox = Outbox(limits.released_chunks, limits.deadline_s)
         self._sender = Sender(self.outbox)
         self._moments = Moments(self._say_rest)
@@ -111,14 +162,29 @@ class Sidecar:
             over=self._say_rest,
             hold=self._moments.hold,
             levels=settings.budget.levels,
+            number=self.number,
         )
+        odometers = {key.device: ledger.odometer(key.device) for key in self.pipeline.keys}
+        self._known = {device: frozenset(one.wearers if one else ()) for device, one in odometers.items()}
         self.worker = Worker(self.pipeline, limits.raw_messages)
+        self.pipeline.paused = beside is not None and is_paused(beside)
+        self.wearing = Wearing(
+            beside,
+            dict.fromkeys(key.device for key in self.pipeline.keys),
+            number=self.number,
+            switch=self._switch,
+            come_round=self.pulse,
+            wear=self.pipeline.wear,
+        )
+        self.pipeline.worn = self.wearing.remembered()
+        self.off = Off(beside, halt=self._halt, come_round=self.pulse, go=self._go)
         self._status = StatusBoard(name, self.pipeline.keys, self._sender.retain)
         self._budgets = BudgetBoard(
             plan,
             condition=self.pipeline.condition,
             spent=self.pipeline.spent,
             today=today,
+            odometers=Odometers(ledger_id, former_ledgers),
             say=self._sender.retain_after_chunks,
         )
         self._device_of = {private_topic(*key): key.device for key in self.pipeline.keys}
@@ -135,7 +201,7 @@ class Sidecar:
             if from_broker
             else None
         )
-        self._sources = SourceRunner(sources, self.worker.receive_rows, self._note_change)
+        self._sources = self._runner_of(sources)
         self._owners = Ownership(
             name,
             ledger_id,
@@ -159,6 +225,14 @@ class Sidecar:
         self._describe(plan)
         self._say_status()
 
+    def _runner_of(self, sources: "Mapping[StreamKey, Source | Feeder]") -> "SourceRunner | None":
+        """The runner of this process' sources; None where all rows come from the raw broker."""
+        if not sources:
+            return None
+        from eyestream.rim.sidecar.source_runner import SourceRunner  # noqa: PLC0415  for who has a source
+
+        return SourceRunner(sources, self.worker.receive_rows, self._note_change, lambda: self.pipeline.paused)
+
     @property
     def raw_stands(self) -> bool:
         """Whether the link to the raw broker is up, if one is needed."""
@@ -171,13 +245,33 @@ class Sidecar:
 
     @property
     def left(self) -> Mapping[StreamKey, Left]:
-        """What is left of the budget of each stream, live, as applications read it."""
+        """The rest of each stream's budget, live, as applications read it."""
         return self._budgets.left
 
     @property
-    def feeders(self) -> dict[StreamKey, Feeder]:
-        """What makes rows of gaze in this process, by stream: for the log alone."""
-        return self._sources.feeders
+    def feeders(self) -> "dict[StreamKey, Feeder]":
+        """The feeders that make rows of gaze in this process, by stream: for the log alone."""
+        return {} if self._sources is None else self._sources.feeders
+
+    @property
+    def gaze(self) -> tuple[int, int, int]:
+        """Samples that came of all sources, messages that they refused, and samples whose time cannot be true."""
+        links = {id(feeder.link): feeder for feeder in self.feeders.values()}.values()
+        return (
+            sum(feeder.heard for feeder in links),
+            sum(feeder.refused for feeder in links),
+            sum(feeder.untimed for feeder in links),
+        )
+
+    def is_read(self, key: StreamKey) -> bool:
+        """Whether rows or gaze of a stream would be read if its tracker sent them: for the log alone."""
+        reads = self._sources is None or self._sources.is_read(key)
+        return reads and self.raw_stands and not self.pipeline.paused
+
+    @property
+    def unread(self) -> int:
+        """Messages that a pause dropped."""
+        return self.worker.paused + (0 if self._sources is None else self._sources.unheard)
 
     @property
     def links(self) -> dict[str, int]:
@@ -204,13 +298,18 @@ class Sidecar:
             if refused is None:
                 raise
             raise ConfigError(str(refused.exceptions[0])) from None
+        finally:
+            await self.off.end()
         self._log_totals()
 
     async def _run(self, stop: asyncio.Event) -> None:
+        await self.off.begin(paused=self.pipeline.paused)
         async with asyncio.TaskGroup() as group:
-            inputs = [group.create_task(self._once_owned(self._sources.run), name="sources")]
-            if self._raw is not None:
-                inputs.append(group.create_task(self._once_owned(self._raw.run), name="raw link"))
+            inputs = [
+                group.create_task(self._once_owned(rows.run), name=name)
+                for name, rows in (("sources", self._sources), ("raw link", self._raw))
+                if rows is not None
+            ]
             work = group.create_task(self.worker.run(), name="streams")
             private = group.create_task(self._private.run(), name="private link")
             await stop.wait()
@@ -251,8 +350,47 @@ class Sidecar:
         self._dispute_is_due = False
         self._say_status()
 
+    def _halt(self) -> None:
+        if not self.pipeline.paused:
+            self.worker.pause()
+            self._cut()  # gaze that a front end holds is not released, and so lost like the rest
+            self._moments.leave_all()  # to `_publish`, which drops them
+            self.outbox.pause()
+            self._budgets.note_all()
+            self._note_change()
+
+    def _go(self) -> None:
+        self._cut()  # what was seen before now may still be on its way
+        self.pipeline.paused = False
+        self._note_change()
+
+    def _switch(self, device: str) -> int:
+        switch = self.pipeline.switch(device, asyncio.get_running_loop().time())
+        self._cut(device)
+        self._budgets.note(device)
+        self._note_change()
+        return switch
+
+    def _cut(self, device: str | None = None) -> None:
+        if self._sources is not None:
+            self._sources.cut(device)
+
+    def number(self, device: str, handle: str) -> int:
+        """The number of a wearer of a device; that of a message itself where a ledger has it from an older version."""
+        number = self._numbers.get((device, handle))
+        if number is None:
+            first = next(iter(self._former(device)), ledger_name(self._id))
+            is_old = handle.isdecimal() and int(handle) in self._known[device]
+            number = int(handle) if is_old else wearer_number(first, device, handle)
+            if len(self._numbers) < MOST_WEARERS:
+                self._numbers[device, handle] = number
+        return number
+
     def _publish(self, topic: str, payload: bytes) -> None:
         """The chunk, for which somebody waits; what it leaves of the budget is said with the rest of the turn."""
+        if self.pipeline.paused:  # its noise was drawn, and it has not left
+            self.outbox.paused += 1
+            return
         self._sender.post(topic, payload)
         self._budgets.note(self._device_of[topic])
 
@@ -283,6 +421,8 @@ class Sidecar:
         A broker of many threads may take our new status first and publish that will after it.
         """
         loop, own = asyncio.get_running_loop(), self._status.own_topic
+        if self._private.links > 1:
+            self._budgets.begin_life()
         again = [loop.call_later(after_s, self._sender.resend, own) for after_s in AGAIN_SECONDS]
         try:
             async with self._owners.answering(link):
@@ -302,9 +442,10 @@ class Sidecar:
         self._status_is_due = False
         if not self._leaving:  # then the goodbye is all that is left to say
             self._status.update(
-                stands=lambda key: self.raw_stands and self._sources.stands(key),
+                stands=lambda key: self.raw_stands and (self._sources is None or self._sources.stands(key)),
                 ledger=not self.pipeline.failed,
                 condition=self.pipeline.condition,
+                paused=self.pipeline.paused,
             )
             self._budgets.note_changes()
 
@@ -314,7 +455,7 @@ class Sidecar:
             "stopped: %d messages taken, %d rejected, %d dropped; %d chunks due, %d released, %d withheld, %d dropped; "
             "%d delivered, %d undelivered",
             counters.taken,
-            counters.rejected.total() + self._sources.refused,
+            counters.rejected.total() + (0 if self._sources is None else self._sources.refused),
             self.worker.dropped,
             counters.due,
             counters.released,
@@ -338,9 +479,24 @@ class Assembly:
         self.plan, self.sidecar, self._ledger = plan, sidecar, ledger
 
     def odometers(self) -> dict[str, Odometer]:
-        """What every device has spent that the ledger knows. May wait for the disk: not for the event loop."""
+        """Sums that every device has spent that the ledger knows. May wait for the disk: not for the event loop."""
         found = {device.id: self._ledger.odometer(device.id) for device in self.plan.settings.device}
         return {device: odometer for device, odometer in found.items() if odometer is not None}
+
+    async def forget(self, rest: str) -> str:
+        """Take the rest of a line ``forget HANDLE``, or ``forget``; returns the answer. Raises LedgerError.
+
+        In this turn histories are overwritten. When it answers, no record of a slot is in the ledger.
+        """
+        if rest and not is_handle(rest):
+            _LOG.warning("control: a handle to be forgotten was refused")
+            return "no: expected a handle of 1 to 64 letters, digits and ._:- that is not 0"
+        pipeline, number = self.sidecar.pipeline, self.sidecar.number
+        devices = {key.device for key in pipeline.keys}
+        pipeline.forget({device: number(device, rest) for device in devices} if rest else None)
+        await asyncio.to_thread(self._ledger.melt)
+        _LOG.warning("the diary is erased, and what earlier sessions revealed: new pseudonyms begin, the debt stays")
+        return "forgotten"
 
     async def reload(self, settings: Settings) -> None:
         """Let the lower ceilings of another configuration hold from now on; one call after the other.
@@ -369,7 +525,7 @@ class Assembly:
 def assemble(
     plan: Plan,
     today: Callable[[], int],
-    sources: Mapping[StreamKey, Source | Feeder] = MappingProxyType({}),
+    sources: "Mapping[StreamKey, Source | Feeder]" = MappingProxyType({}),
 ) -> Iterator[Assembly]:
     """A sidecar that is ready to run, with its ledger open.
 
@@ -385,13 +541,15 @@ def assemble(
     Raises
     ------
     ConfigError
-        A source, a claim or a broker's settings cannot be used; a device has another ledger.
+        A source, a claim or a broker's settings cannot be used; a device has another ledger; noise has a seed.
     LedgerError
         There is no ledger, or it cannot be used, or it is older than the second place remembers, or overtaken.
     """
+    require_real_noise(plan.mechanisms.values())
     settings = plan.settings
     with contextlib.ExitStack() as stack:
-        ledger = stack.enter_context(Ledger(settings.sidecar.ledger, ceilings=plan.ceilings))
+        seal = seal_by(settings.sidecar.ledger_key)
+        ledger = stack.enter_context(Ledger(settings.sidecar.ledger, ceilings=plan.ceilings, seal=seal))
         reserving: SpendingLedger = ledger
         if settings.sidecar.second_place is not None:
             from eyestream.rim.ledger.guarded import guarded  # noqa: PLC0415  for who has one
@@ -406,5 +564,6 @@ def assemble(
             sources={**plan.sources(), **sources},
             ledger_id=ledger.header.ledger_id,
             former_ledgers=ledger.former_ledgers,
+            beside=settings.sidecar.ledger,
         )
         yield Assembly(plan, ledger, sidecar)

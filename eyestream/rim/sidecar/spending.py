@@ -1,4 +1,4 @@
-"""What the devices of a sidecar have spent by chunks of which something has become.
+"""Sums that the devices of a sidecar have spent by chunks whose fate everybody can see.
 
 A chunk is reserved when its first row comes, so the ledger knows of rows that are not released yet. What is said
 outside must not: with `release = "on_clock"` a chunk leaves at its time whether or not rows came, and a sum that falls
@@ -24,7 +24,7 @@ class SpendingLedger(LedgerPort, Protocol):
     """A ledger that says what was spent."""
 
     def odometer(self, device: str) -> Odometer | None:
-        """What a device has spent; None: it is not known."""
+        """Sums that a device has spent; None: it is not known."""
         ...
 
 
@@ -63,6 +63,12 @@ class Spending:
         answers = self._ledger.reserve(requests, day)
         return answers, {device: self._ledger.odometer(device) for device in {r.key.device for r in requests}}
 
+    def settle(self, device: str | None = None) -> None:
+        """All that was granted of `device`, None: of all, has become something: released, or lost as in a restart."""
+        for one in self._streams if device is None else [device]:
+            for held in self._streams[one].values():
+                held.settle()
+
     def spent(self, device: str) -> Odometer | None:
         """Without the charges of chunks that are reserved and held; None: nothing."""
         odometer = self._odometers[device]
@@ -73,7 +79,7 @@ class Spending:
 
 
 class _Held:
-    """What the chunks of one stream cost that were granted and have not become anything; they do so in their order."""
+    """Charges of one stream's chunks that are granted and neither released nor lost yet; they settle in their order."""
 
     def __init__(self, known: ChunkCounters) -> None:
         self._known, self._done = known, _done(known)
@@ -83,6 +89,11 @@ class _Held:
         """One more; a chunk of a baseline costs nothing, and one of a later level costs what that level says."""
         charge = granted.spent
         self._costs.append((0, 0) if charge is None else (charge.epsilon, charge.delta))
+
+    def settle(self) -> None:
+        """Hold nothing."""
+        self._costs.clear()
+        self._done = _done(self._known)
 
     def sums(self) -> tuple[int, int]:
         """Epsilon and delta."""

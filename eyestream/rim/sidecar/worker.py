@@ -11,8 +11,8 @@ from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.refusals import Refusals
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, RowArrival
 from eyestream.streams import StreamKey
-from eyestream.wire.envelope import FLOAT32
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES, ROWS, RawRows
+from eyestream.wire.envelope import FLOAT32, MAX_PAYLOAD_BYTES
+from eyestream.wire.raw import ROWS, RawRows
 from eyestream.wire.topics import raw_topic
 
 __all__ = ["Worker"]
@@ -46,7 +46,7 @@ _FLOOD = {
 
 
 class _Share:
-    """What a stream may send; a message counts for the rows that it has room for, one at least.
+    """The share that a stream may send; a message counts for the rows that it has room for, one at least.
 
     Parameters
     ----------
@@ -94,11 +94,13 @@ class Worker:
         self._floods = Refusals(_FLOOD, event="flood", words="its tracker floods")
         self._wake = asyncio.Event()
         self._came_round = asyncio.Event()
-        self._fed_in_this_turn = self._busy = False
+        self._fed_in_this_turn = self._busy = self._over = False
         self._wakes_at = math.inf
         self._stopping = False
         self.received = 0
-        """Raw messages that came in: always those rejected, dropped from the inbox, taken, and still in the inbox."""
+        """Raw messages that came in: rejected, dropped from the inbox, `paused`, taken, or still in the inbox."""
+        self.paused = 0
+        """Raw messages that a pause dropped unread."""
 
     @property
     def held(self) -> int:
@@ -114,7 +116,9 @@ class Worker:
         """From the raw link, in the event loop: bounded in number and size, and nothing retained is a live row."""
         self.received += 1
         now = asyncio.get_running_loop().time()
-        if len(message.payload) > MAX_PAYLOAD_BYTES:
+        if self._pipeline.paused:
+            self.paused += 1
+        elif len(message.payload) > MAX_PAYLOAD_BYTES:
             self._pipeline.reject("oversize", message.topic, now)
         elif message.retain:
             self._pipeline.reject("retained", message.topic, now)
@@ -128,6 +132,9 @@ class Worker:
     def receive_rows(self, key: StreamKey, rows: RawRows) -> None:
         """From a source in this process, in the event loop."""
         self.received += 1
+        if self._pipeline.paused:
+            self.paused += 1
+            return
         self._feed_or_queue(key, RowArrival(key, rows, asyncio.get_running_loop().time()))
 
     def _feed_or_queue(
@@ -150,6 +157,11 @@ class Worker:
             self._pipeline.feed(arrival)
             asyncio.get_running_loop().call_soon(self._look)
 
+    def pause(self) -> None:
+        """Drop what waits, unread, and let the pipeline release nothing."""
+        self.paused += self._inbox.clear()
+        self._pipeline.pause(asyncio.get_running_loop().time())
+
     async def run(self) -> None:
         """Take what arrives and what falls due until `stop`; then end every session."""
         loop = asyncio.get_running_loop()
@@ -157,7 +169,7 @@ class Worker:
             if self._inbox.next_sender is None and not self._pipeline.waits:
                 await self._sleep(self._pipeline.next_due())
             self._wake.clear()  # who wakes us from here on is heard before the next sleep
-            self._busy = True
+            self._busy = True  # while the ledger is asked, arrivals queue up
             began, senders = loop.time(), set[str | StreamKey]()
             await self._pipeline.run_turn(self._batch(senders), began)
             self._rest(senders, loop.time() - began)
@@ -166,9 +178,11 @@ class Worker:
             if self._inbox.next_sender is not None:
                 await asyncio.sleep(0)  # a flood must not hold up the links
         self._pipeline.close(loop.time())
+        self._over = True
+        self._came_round.set()
 
     def _batch(self, senders: set[str | StreamKey]) -> Iterator[Arrival | RowArrival]:
-        """What is treated together: of each stream a message in turn, and more of one while there is time."""
+        """Messages that are treated together: of each stream one in turn, and more of a stream while there is time."""
         clock = asyncio.get_running_loop().time
         began = math.inf if self._alone else clock()
         for _ in range(_BATCH):
@@ -202,10 +216,11 @@ class Worker:
         self._wake.set()
 
     async def pulse(self) -> None:
-        """Return when the work has come round once more: a sign of life."""
+        """Return when the work has come round once more, or is over: a sign of life."""
         self._came_round.clear()
         self._wake.set()
-        await self._came_round.wait()
+        if not self._over:
+            await self._came_round.wait()
 
     async def _sleep(self, until: float | None) -> None:
         """Wait until something is to be done."""

@@ -31,7 +31,7 @@ __all__ = ["CORE", "CoreSource", "publications_of", "read_datum", "zmq_modules"]
 
 ANSWER_S = 2.0
 CONFIDENT = 0.6
-"""Of less confidence than this a datum is a lost eye: the limit that Pupil Labs' own plugins begin with."""
+"""A datum of less confidence is a lost eye: the limit that Pupil Labs' own plugins begin with."""
 
 _MOST_BYTES = 65_536
 _NESTED = 13  # how Capture writes a datum in another one
@@ -39,7 +39,7 @@ _NAN = float("nan")
 _IN_SPACE = b"gaze.3d."
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CoreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``host``: where Capture runs; ``port``: of its plugin "Network API"."""
 
     host: Annotated[str, msgspec.Meta(min_length=1, pattern=r"\A[^\s/@?#]+\Z")] = "127.0.0.1"
@@ -73,7 +73,7 @@ class CoreSource:
     refused : messages by the reason for which they were not used.
     """
 
-    def __init__(self, options: Options, profile: Profile, place: Place) -> None:
+    def __init__(self, options: CoreOptions, profile: Profile, place: Place) -> None:
         zmq_modules()
         self._host, self._port, self._device = options.host, options.port, place.device
         self.refused: Counter[str] = Counter()
@@ -168,4 +168,4 @@ def zmq_modules() -> tuple[Any, Any]:
     return zmq, zmq.asyncio
 
 
-CORE = GazeKind("core", Options, "core", CoreSource, answers=True)
+CORE = GazeKind("core", CoreOptions, "core", CoreSource, answers=True)

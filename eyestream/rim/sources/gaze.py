@@ -12,7 +12,7 @@ import itertools
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,18 +20,29 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.gaze.clock_doubt import LOOK_S, ClockDoubts
 from eyestream.gaze.doubt import GazeDoubts
 from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.gaze.intake import take_in
-from eyestream.gaze.live import LiveFrontEnd, LiveRows
+from eyestream.gaze.live import DELAY_S, LiveFrontEnd, LiveRows
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.source import Deliver, Feeder
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
-__all__ = ["DeliverGaze", "GazeFeeder", "GazeKind", "GazeSource", "Place", "columns_of", "pulse_s", "widths"]
+__all__ = [
+    "DeliverGaze",
+    "GazeFeeder",
+    "GazeKind",
+    "GazeSource",
+    "Place",
+    "UndecodedGaze",
+    "columns_of",
+    "pulse_s",
+    "widths",
+]
 
 _BATCH = 256
 """Samples of one batch. A small batch spends most of its time on overhead. A large batch delays the next row."""
@@ -39,6 +50,9 @@ _BATCH = 256
 _MOST = 4 * _BATCH
 """When so many samples wait, they do not wait for the time of their batch."""
 
+
+_SAMPLE_BYTES = 16
+"""A sample takes so many bytes of a message, or more."""
 
 _MINUTE_S = 60.0
 
@@ -50,6 +64,30 @@ def pulse_s(profile: Profile, entry: FrontEndEntry = USUAL) -> float:
 
 DeliverGaze = Callable[[GazeColumns], None]
 """Takes records, at once; none at all says that the link stands."""
+
+
+class UndecodedGaze:
+    """Gaze as it came, which is decoded in bulk, shortly before its rows are made: a portion is too small to be cheap.
+
+    Parameters
+    ----------
+    size_bytes
+        Bytes of the messages.
+    came
+        When they arrived, on the clock of the event loop.
+    decode
+        Reads them, and counts what is refused. Called once, whoever asks first: feeders may share a link.
+    """
+
+    def __init__(self, size_bytes: int, came: float, decode: Callable[[], Sequence[GazeColumns]]) -> None:
+        self.size_bytes, self.came, self._decode = size_bytes, came, decode
+        self._decoded: Sequence[GazeColumns] | None = None
+
+    def decoded(self) -> Sequence[GazeColumns]:
+        """The records; those that may be joined are joined."""
+        if self._decoded is None:
+            self._decoded = self._decode()
+        return self._decoded
 
 
 class GazeSource(Protocol):
@@ -100,6 +138,10 @@ class GazeKind:
     answers: bool = False
 
 
+_Waiting = tuple[float, GazeColumns | UndecodedGaze]
+"""When gaze came, on the host's clock, and the gaze."""
+
+
 class GazeFeeder(Feeder):
     """From a source of gaze to rows.
 
@@ -131,18 +173,23 @@ class GazeFeeder(Feeder):
         entry: FrontEndEntry = USUAL,
     ) -> None:
         self.source, self._profile, self._speed = source, profile, speed
-        self._inbox: list[tuple[float, GazeColumns]] = []
+        self._inbox: list[_Waiting] = []
         self._pulse_s = pulse_s(profile, entry)
         self._held = 0
+        self._deaf_until = -math.inf
         self._came = asyncio.Event()
         self._over = asyncio.Event()
         self._number, self._session = -1, 0
         self.live = LiveFrontEnd(profile, answers, entry)
-        self._doubts, self._judged_at = GazeDoubts(profile), math.inf
+        self._clock, self._clock_at = ClockDoubts(profile.fixed_rate_hz), math.inf
+        self._doubts, self._judged_at, self._judged_s = GazeDoubts(profile), math.inf, LOOK_S
+        self._clock_doubt: str | None = None
+        self._gaze_doubt: str | None = None
 
     async def run(self, deliver: DeliverGaze) -> None:
         """Keep to the source, which is over when this returns; raises as `GazeSource.run`."""
-        await self.source.run(deliver)
+        run = getattr(self.source, "run_undecoded", self.source.run)  # of a source whose samples come one by one
+        await run(deliver)
         self.end()
 
     def end(self) -> None:
@@ -152,7 +199,7 @@ class GazeFeeder(Feeder):
 
     @property
     def expected_hz(self) -> float:
-        """Of the profile."""
+        """Samples a second, by the profile."""
         return self._profile.fixed_rate_hz
 
     @property
@@ -166,16 +213,28 @@ class GazeFeeder(Feeder):
         """The source: other feeders may have the same one, for other front ends."""
         return self.source
 
-    def take(self, records: GazeColumns) -> None:
+    def take(self, records: GazeColumns | UndecodedGaze) -> None:
         """Take records as they come, in the event loop."""
-        if len(records.time) == 0:
-            self.live.stand(self._now())
+        if isinstance(records, UndecodedGaze):
+            count = records.size_bytes // _SAMPLE_BYTES
+        else:
+            count = len(records.time)
+            if count == 0:
+                self.live.stand(self._now())
+                return
+        if self._now() < self._deaf_until:
             return
-        self._inbox.append((self._now(), records))
-        self._held += len(records.time)
-        self.heard += len(records.time)
+        self._inbox.append((self._now() if records.came is None else records.came * self._speed, records))
+        self._held += count
         if self._held > _MOST:
             self._work()
+        self._came.set()
+
+    def cut(self) -> None:
+        """End the session, and take nothing for as long as gaze of before may be on its way."""
+        self._inbox, self._held = [], 0
+        self.live.cut()
+        self._deaf_until = self._now() + DELAY_S
         self._came.set()
 
     async def rows(self, deliver: Deliver) -> None:
@@ -207,23 +266,46 @@ class GazeFeeder(Feeder):
 
     def _work(self) -> None:
         """Hand what waits to the front end; records of one form together."""
-        parts, self._inbox, self._held = self._inbox, [], 0
+        parts, self._inbox, self._held = list(self._decoded(self._inbox)), [], 0
         self._judge(bool(parts))
         for _, group in itertools.groupby(parts, key=lambda part: _form(part[1])):
             arrivals, records = zip(*group, strict=True)
             joined = _joined(records)
             samples = self.samples_of(joined)
-            self._doubts.take(joined.gaze, None if joined.valid is None else joined.valid > 0.0, samples)
-            self.live.take(samples, np.repeat(arrivals, [len(part.time) for part in records]))
+            tracked = None if joined.valid is None else joined.valid > 0.0
+            self._doubts.take(joined.gaze, tracked, samples, joined.pupil)
+            arrived = np.repeat(arrivals, [len(part.time) for part in records])
+            self._clock.take(samples.t, arrived)
+            self.live.take(samples, arrived)
+            self.untimed = self.live.clock.unbelieved
+
+    def _decoded(self, parts: Sequence[_Waiting]) -> Iterator[tuple[float, GazeColumns]]:
+        """Records that have samples; a message without any says that the tracker is there."""
+        for came, records in parts:
+            for part in records.decoded() if isinstance(records, UndecodedGaze) else (records,):
+                self.heard += len(part.time)
+                if len(part.time):
+                    yield came, part
+                else:
+                    self.live.stand(came)
 
     def _judge(self, came: bool) -> None:
-        """Once a minute from the first gaze on: whether the gaze of that minute can be what the profile says."""
+        """Whether it can be gaze as the profile says: `LOOK_S` after the first, then each minute; its clock more often.
+
+        The moments are the host's clock's, whatever the gaze is.
+        """
         now = self._now()
         if came and math.isinf(self._judged_at):
-            self._judged_at = now + _MINUTE_S
-        elif now >= self._judged_at:
-            self.doubt = self._doubts.judge(_MINUTE_S + now - self._judged_at)
-            self._judged_at = now + _MINUTE_S
+            self._judged_at = self._clock_at = now + LOOK_S
+            return
+        if now >= self._clock_at:
+            self._clock_doubt = self._clock.judge(LOOK_S + now - self._clock_at)
+            self._clock_at = now + LOOK_S
+        if now >= self._judged_at:
+            self._gaze_doubt = self._doubts.judge(self._judged_s + now - self._judged_at)
+            self._judged_s = _MINUTE_S - LOOK_S if self._judged_s == LOOK_S else _MINUTE_S  # that ends the first minute
+            self._judged_at = now + self._judged_s
+        self.doubt = self._clock_doubt or self._gaze_doubt
 
     def samples_of(self, records: GazeColumns) -> Samples:
         """Records in degrees and mm, on the tracker's clock."""
@@ -255,23 +337,26 @@ def widths(profile: Profile) -> dict[int, tuple[int, int, int]]:
     return {len(columns.gaze) + sum(counts): counts for counts in cut}
 
 
-def columns_of(profile: Profile, t: NDArray[np.float64], table: NDArray[np.floating]) -> GazeColumns:
+def columns_of(
+    profile: Profile, t: NDArray[np.float64], table: NDArray[np.floating], came: float | None = None
+) -> GazeColumns:
     """Records out of a table whose width is one of `widths`."""
-    pupils, lids, valid = widths(profile)[table.shape[1]]
-    gaze, pupil, openness, tracked = np.split(
-        table.astype(np.float64), np.cumsum([len(profile.columns.gaze), pupils, lids]), axis=1
-    )
+    width, first = table.shape[1], len(profile.columns.gaze)
+    second = min(width, first + len(profile.columns.pupil))
+    third = min(width, second + len(profile.columns.openness))
+    own = table.astype(np.float64)
     return GazeColumns(
         t,
-        gaze,
-        pupil=pupil if pupils else None,
-        openness=openness if lids else None,
-        valid=np.nan_to_num(tracked[:, 0]) if valid else None,
+        own[:, :first],
+        pupil=own[:, first:second] if second > first else None,
+        openness=own[:, second:third] if third > second else None,
+        valid=np.nan_to_num(own[:, third]) if width > third else None,
+        came=came,
     )
 
 
 def _form(records: GazeColumns) -> tuple[int | None, ...]:
-    """What must be equal for records to be joined."""
+    """Fields that must be equal for records to be joined."""
     optional = (records.pupil, records.openness, records.valid)
     return tuple(None if part is None else part.size // len(part) for part in optional)
 

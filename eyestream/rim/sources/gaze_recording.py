@@ -12,18 +12,20 @@ import numpy as np
 
 from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.samples import Rows, Samples
+from eyestream.gaze.samples import Samples, TimedRows
 from eyestream.rim.files.gaze import load_gaze
-from eyestream.rim.sources.recording import Options
+from eyestream.rim.sources.recording import RecordingOptions
 from eyestream.rim.sources.source import Deliver
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
 __all__ = ["GazePlayer", "gaze_recordings"]
 
 _DAY_S = 86_400.0
 
 
-def gaze_recordings(options: Options, profile: Profile, entries: Sequence[FrontEndEntry]) -> "list[GazePlayer]":
+def gaze_recordings(
+    options: RecordingOptions, profile: Profile, entries: Sequence[FrontEndEntry]
+) -> "list[GazePlayer]":
     """The rows of a recording of gaze in a file, by each of several front ends.
 
     Raises
@@ -97,7 +99,7 @@ class GazePlayer:
         deliver(RawRows(self._session, number, np.zeros((0, len(self._entry.names))), end=True))
 
     @staticmethod
-    def _joined(rows: Rows, more: Rows | None) -> Rows:
+    def _joined(rows: TimedRows, more: TimedRows | None) -> TimedRows:
         if more is None or len(more) == 0:
             return rows
-        return Rows(np.concatenate([rows.t, more.t]), np.concatenate([rows.values, more.values]))
+        return TimedRows(np.concatenate([rows.t, more.t]), np.concatenate([rows.values, more.values]))

@@ -42,13 +42,13 @@ HELD_S = 10
 """So much liblsl holds for us, at the outlet's nominal rate; a hundred samples a second where it has none."""
 
 MOST_A_PULL = 256
-Pulled = tuple[list[list[float]], list[float]]
-"""Samples of one pull, and their stamps."""
+Pulled = tuple[np.ndarray, list[float]]
+"""Samples of one pull, a row each, which the next one overwrites, and their stamps."""
 
 _CONFIGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LslOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which outlet (`name`, and `source_id` where several have it), and which of its channels.
 
     `preset`: a known relay. Otherwise `gaze`, `pupil`, `valid`: labels of channels, or their numbers from 0, in the
@@ -68,7 +68,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LslSource:
     """One outlet."""
 
-    def __init__(self, options: Options, profile: Profile, place: Place) -> None:
+    def __init__(self, options: LslOptions, profile: Profile, place: Place) -> None:
         self._pylsl = pylsl_module()
         self._options, self._profile, self._device = options, profile, place.device
         self._wanted = Wanted(options.gaze, options.pupil, options.valid, options.valid_min)
@@ -86,9 +86,12 @@ class LslSource:
         inlet, channels, found = await asyncio.to_thread(self._open)
         self._note_twin(found)
 
+        table = np.empty((MOST_A_PULL, inlet.channel_count), np.dtype(inlet.value_type))
+
         def pull() -> Pulled:
             with self._failing():
-                return inlet.pull_chunk(timeout=0.0, max_samples=MOST_A_PULL)  # type: ignore[no-any-return]
+                _, stamps = inlet.pull_chunk(timeout=0.0, max_samples=MOST_A_PULL, dest_obj=table)
+                return table[: len(stamps)], stamps
 
         listening = listen(pull, channels, tracker.take)
         try:
@@ -184,23 +187,24 @@ async def listen(pull: Callable[[], Pulled], channels: Taking, deliver: DeliverG
         await asyncio.sleep(tick * PORTION_S - loop.time())
         more = True
         while more:
+            came = loop.time()
             samples, stamps = pull()
             if stamps:
-                deliver(_records(np.array(stamps), np.array(samples, dtype=np.float64), channels))
+                deliver(_records(np.array(stamps), np.array(samples, dtype=np.float64), channels, came))
             if more := len(stamps) == MOST_A_PULL:
                 await asyncio.sleep(0)  # a flood: others have their turn
 
 
-def _records(t: np.ndarray, table: np.ndarray, channels: Taking) -> GazeColumns:
+def _records(t: np.ndarray, table: np.ndarray, channels: Taking, came: float) -> GazeColumns:
     valid = None
     if channels.valid is not None:
         valid = (table[:, channels.valid] >= channels.valid_min).astype(np.float64)  # NaN compares false
     pupil = table[:, list(channels.pupil)] if channels.pupil else None
-    return GazeColumns(t, table[:, list(channels.gaze)], pupil=pupil, valid=valid)
+    return GazeColumns(t, table[:, list(channels.gaze)], pupil=pupil, valid=valid, came=came)
 
 
 def outlet_of(info: Any) -> Outlet:
-    """What an outlet's full description tells, in types of ours."""
+    """An outlet's full description, in types of ours."""
     pylsl = pylsl_module()
     channels, one = [], info.desc().child("channels").child("channel")
     for _ in range(info.channel_count()):
@@ -220,11 +224,16 @@ def pylsl_module() -> Any:
     """
     try:
         import pylsl  # noqa: PLC0415  an extra
-    except (ImportError, RuntimeError):
+    except ImportError:
         raise ConfigError("a source of kind lsl needs an extra: pip install 'eyestream[lsl]'") from None
+    except RuntimeError:  # the wheels for aarch64, musl and old C libraries come without it
+        raise ConfigError(
+            "a source of kind lsl needs liblsl, which pylsl has not brought for this machine: install it (a release of "
+            "github.com/sccn/liblsl, or conda install -c conda-forge liblsl), and name its file in PYLSL_LIB"
+        ) from None
     if "LSLAPICFG" not in os.environ and not any(Path(name).expanduser().exists() for name in _CONFIGS):
         pylsl.set_config_content("[log]\nlevel = -3\n")
     return pylsl
 
 
-LSL = GazeKind("lsl", Options, "lsl", LslSource, answers=True)
+LSL = GazeKind("lsl", LslOptions, "lsl", LslSource, answers=True)

@@ -38,7 +38,7 @@ _MOST_HEAD = 16_384
 _PORTS_TRIED = 50
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NeonOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``host``: the phone's name or address; ``port``: of its monitor page."""
 
     host: Annotated[str, msgspec.Meta(min_length=1, pattern=r"\A[^\s/@?#]+\Z")]
@@ -70,7 +70,7 @@ class NeonSource:
     refused : packets by the reason for which they were not used.
     """
 
-    def __init__(self, options: Options, profile: Profile, place: Place) -> None:
+    def __init__(self, options: NeonOptions, profile: Profile, place: Place) -> None:
         self._options, self._device = options, place.device
         self.refused: Counter[str] = Counter()
 
@@ -92,7 +92,7 @@ class NeonSource:
 
 
 class _Stream(asyncio.DatagramProtocol):
-    """What the datagrams of one session say."""
+    """Gaze in the datagrams of one session."""
 
     def __init__(self, host: str, described: Description, deliver: DeliverGaze, refused: Counter[str]) -> None:
         self._host, self._described, self._deliver, self._refused = host, described, deliver, refused
@@ -141,7 +141,7 @@ class _RtspConnection:
         self._answered = asyncio.Event()
 
     async def describe(self, address: str) -> Description:
-        """What is streamed at `address`; raises LinkError when it is not told."""
+        """The streams at `address`; raises LinkError when the device names none."""
         await self._ask("OPTIONS", address)
         answer, body = await self._ask("DESCRIBE", address, Accept="application/sdp")
         return read_description(body.decode("utf-8", "replace"), answer.fields.get("content-base", address))
@@ -215,7 +215,7 @@ async def _chunked(reader: asyncio.StreamReader) -> bytes:
 
 @contextlib.asynccontextmanager
 async def _in_time(otherwise: str) -> AsyncIterator[None]:
-    """What takes longer than `CONNECT_S` is a link that is away."""
+    """Raise LinkError where the body takes longer than `CONNECT_S`."""
     try:
         async with asyncio.timeout(CONNECT_S):
             yield
@@ -308,4 +308,4 @@ async def _address(name: str) -> str:
             raise LinkError(f"there is no {name} on this network") from None
 
 
-NEON = GazeKind("neon", Options, "neon", NeonSource, answers=True)
+NEON = GazeKind("neon", NeonOptions, "neon", NeonSource, answers=True)

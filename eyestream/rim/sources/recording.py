@@ -12,12 +12,12 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.sources.source import Deliver, SourceKind
 from eyestream.streams import StreamSpec, same_rate
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
-__all__ = ["RECORDING", "Options", "RecordingSource"]
+__all__ = ["RECORDING", "RecordingOptions", "RecordingSource"]
 
 
-class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RecordingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``file``: the recording; ``speed``: 1 is real time; ``repeat``: at its end it begins again, in a new session."""
 
     file: Path
@@ -43,7 +43,7 @@ class RecordingSource:
         The file is no recording.
     """
 
-    def __init__(self, options: Options, spec: StreamSpec) -> None:
+    def __init__(self, options: RecordingOptions, spec: StreamSpec) -> None:
         self._options = options
         self._recording = recordings.load(options.file)
         if self._recording.names != spec.names:
@@ -74,4 +74,4 @@ class RecordingSource:
         deliver(RawRows(self._session, int(numbers[-1]) + 1, nothing, end=True))
 
 
-RECORDING = SourceKind("recording", Options, RecordingSource)
+RECORDING = SourceKind("recording", RecordingOptions, RecordingSource)

@@ -2,8 +2,8 @@
 
 A source of rows serves a stream as it is; a source of gaze does so through the front end of a profile.
 
-One that lives elsewhere is named by its place: ``kind = "package.module:NAME"``, NAME being a `SourceKind`. Who writes
-the configuration thereby chooses code that sees raw rows.
+One that lives elsewhere is named by its entry point in the group ``eyestream.sources``, or by its place: ``kind =
+"package.module:NAME"``, NAME being a `SourceKind`. Who writes the configuration so chooses code that sees raw rows.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from eyestream.doors import installed
 from eyestream.errors import ConfigError, meant
 from eyestream.gaze.entry import USUAL, FrontEndEntry
 from eyestream.problems import Problems
@@ -63,7 +64,7 @@ class NamedSource:
 
 
 def named_source(entry: SourceEntry) -> NamedSource:
-    """What a ``[source]`` table names.
+    """A ``[source]`` table, with the kind and the profile that it names.
 
     Raises
     ------
@@ -102,7 +103,7 @@ def make_source(entry: SourceEntry, spec: StreamSpec, base: Path, broker: Broker
 def make_sources(
     source: NamedSource, streams: Sequence[tuple[StreamSpec, FrontEndEntry | None]], base: Path, broker: BrokerSettings
 ) -> Sequence[Source | Feeder]:
-    """What serves each stream of a source. Gaze comes from one tracker once, however many streams it serves.
+    """Make what serves each stream of a source. Gaze comes from one tracker once, however many streams it serves.
 
     Parameters
     ----------
@@ -138,17 +139,19 @@ def make_sources(
         gaze = kind.make(options, profile, Place(entry.device, broker))
         return [GazeFeeder(gaze, profile, kind.answers, HOST_SPEED, front_end) for front_end in entries]
     from eyestream.rim.sources.gaze_recording import gaze_recordings  # noqa: PLC0415  as the places above
-    from eyestream.rim.sources.recording import Options  # noqa: PLC0415
+    from eyestream.rim.sources.recording import RecordingOptions  # noqa: PLC0415
 
-    assert isinstance(options, Options)
+    assert isinstance(options, RecordingOptions)
     return gaze_recordings(options, profile, entries)
 
 
 def _kind(entry: SourceEntry) -> "SourceKind | GazeKind":
     where = "[[source]] kind"
-    place = entry.kind if ":" in entry.kind else _PLACES.get(entry.kind)
+    found = {point.name: point.value for point in installed("eyestream.sources")}
+    places = _PLACES | found | _PLACES  # no other distribution takes a name of ours
+    place = entry.kind if ":" in entry.kind else places.get(entry.kind)
     if place is None:
-        raise ConfigError(f"{where}: {entry.kind!r} is none of {', '.join(_PLACES)}{meant(entry.kind, _PLACES)}")
+        raise ConfigError(f"{where}: {entry.kind!r} is none of {', '.join(places)}{meant(entry.kind, places)}")
     kind = imported(place, object, where)
     if isinstance(kind, SourceKind):
         return kind
@@ -160,7 +163,7 @@ def _kind(entry: SourceEntry) -> "SourceKind | GazeKind":
 
 
 def _options(entry: SourceEntry, kind: "SourceKind | GazeKind", base: Path) -> msgspec.Struct:
-    """What stands in ``[source.options]``."""
+    """Read ``[source.options]``."""
     problems = Problems()
     options = read(kind.options, entry.options, problems, TablePlace(("source", "options")), lambda text: base / text)
     problems.refuse(f"source {entry.device}/{entry.stream}, {entry.kind}: ")

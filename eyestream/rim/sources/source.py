@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from eyestream.streams import StreamSpec
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
 __all__ = ["Deliver", "Feeder", "Source", "SourceKind"]
 
@@ -41,10 +41,12 @@ class Feeder(ABC):
     ----------
     doubt : why what came in the last minute can hardly be what it should be, a word for the log; None: it can.
     heard : samples that came, a lost eye's too.
+    untimed : samples whose time cannot be true.
     """
 
     doubt: str | None = None
     heard: int = 0
+    untimed: int = 0
 
     @property
     @abstractmethod
@@ -72,6 +74,10 @@ class Feeder(ABC):
     @abstractmethod
     def take(self, records: Any) -> None:
         """Take what the tracker said; bounded, of too much the oldest goes first."""
+
+    @abstractmethod
+    def cut(self) -> None:
+        """Begin another session with gaze that was seen from now on: no row has gaze of before and of after."""
 
     @abstractmethod
     async def rows(self, deliver: Deliver) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli import budget
-from eyestream.core.accountant import Granted, Request, Withheld
 from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.operating import OperatedLedger

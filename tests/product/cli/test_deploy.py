@@ -14,16 +14,18 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError, LinkError
+from eyestream.ops.check_brokers import broker_findings, others_of
 from eyestream.ops.check_deployment import deployment_findings, root_of
 from eyestream.ops.deployment import layout
 from eyestream.ops.deployment.credentials import new_authority, new_certificate, password_line
 from eyestream.ops.deployment.layout import Manifest, Outside, at, read_manifest
 from eyestream.ops.deployment.writing import deploy, renew
 from eyestream.rim import config
-from eyestream.rim.config import BrokerSettings
+from eyestream.rim.config import BrokerSettings, LoginSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
-from tests.rigs.mosquitto import Mosquitto
+from eyestream_lab.testing.clocks import until
+from tests.rigs.mosquitto import Mosquitto, program
 
 NOW = datetime.datetime(2026, 11, 1, tzinfo=UTC)
 PROGRAM = "/usr/bin/eyestream"
@@ -343,3 +345,48 @@ def test_other_machines_can_be_let_in_later_and_under_another_name(tmp_path: Pat
     with pytest.raises(ConfigError, match=r"ca\.key: is not there"):
         renew(tmp_path, version="1", program=None, now=NOW, outside=BOTH)
     assert tree(tmp_path) == before
+
+
+@needs_root
+@pytest.mark.needs("mosquitto")
+async def test_grants_in_what_is_laid_out(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the page says: a login of its own for a game, none for everybody; a renewal keeps it all."""
+    root = tmp_path_factory.mktemp("d")  # the path of a socket is short
+    laid_out(root, {})
+    home, binary = root / "etc" / "eyestream", program()
+    assert binary is not None
+    for file in (home / "sidecar.toml", home / "private" / "private.conf"):  # on the host itself this root is /
+        text = file.read_text().replace("/etc/eyestream/", f"{home}/").replace("/var/lib/", f"{root}/var/lib/")
+        file.write_text(text.replace("/run/eyestream-private/", f"{root}/"))
+    conf = root / "run.conf"
+    conf.write_text(f"user root\n{(home / 'private/private.conf').read_text()}")
+    broker = await asyncio.create_subprocess_exec(binary, "-c", str(conf), stderr=asyncio.subprocess.DEVNULL)
+    (root / "bin").mkdir()
+    (root / "bin" / "systemctl").write_text(f"#!/bin/sh\nkill -HUP {broker.pid}\n")
+    (root / "bin" / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root / 'bin'}:{os.environ['PATH']}")
+    config_file = home / "sidecar.toml"
+    settings = config.load(config_file)
+    try:
+        await until((root / "private.sock").exists)
+        for words in (("grant", "game", "features", "--new", str(root / "game.password")), ("revoke", "application")):
+            await asyncio.to_thread(main, [*words, "--config", str(config_file)])
+        assert faults(root) == []
+        game = LoginSettings("game", root / "game.password")
+        found = await broker_findings(settings, None, others_of(settings, None, game))
+        about = [str(one) for one in found if "application" in one.what]
+        assert len(about) >= 4
+        assert all(line.startswith("pass") for line in about), about
+        capsys.readouterr()
+        await asyncio.to_thread(main, ["explain", "--config", str(config_file)])
+        told = capsys.readouterr().out
+        assert "  game: how your eyes move\n" in told
+        assert "application:" not in told
+        before = [(home / "private" / f"private.{end}").read_bytes() for end in ("acl", "passwd")]
+        assert any("private.acl: edited here" in line for line in renew(root, version="2", program=None, now=NOW))
+        assert [(home / "private" / f"private.{end}").read_bytes() for end in ("acl", "passwd")] == before
+    finally:
+        broker.terminate()
+        await broker.wait()

@@ -16,7 +16,8 @@ from eyestream.sdk.chunk import Chunk
 def chunk(session: int, index: int, names: tuple[str, ...], n: int) -> Chunk:
     """Chunk `index` of a session with half a second a row; its values are its number."""
     t = (index * n + np.arange(n)) / 2
-    return Chunk(session, index, names, t, np.full((len(names), n), index, np.float32), 1.5, 0.0, "words")
+    values, errors = np.full((len(names), n), index, np.float32), np.ones(len(names), np.float32)
+    return Chunk(session, index, names, t, values, 1.5, 0.0, "words", noise_sd=errors)
 
 
 class Given:

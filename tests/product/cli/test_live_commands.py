@@ -260,7 +260,15 @@ def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
     assert "\x1b" not in done.stdout
     assert "4.8-differential privacy" in done.stdout
     assert "The session's first minute (0.8 s here) is withheld, and its mean is subtracted" in done.stdout
-    assert "raw -> less the first minute, plus the corpus mean -> private" in done.stdout
+    assert "rate_saccades, 1/s: change since the first minute" in done.stdout
+    assert re.search(r"^chunk   3  true +\S+  private +\S+ \+-", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^rate_saccades: the truth lay within the error in [0-2] of 2 chunks.$", done.stdout, re.MULTILINE
+    )
+    done = eyestream("demo", "--features", "fatige")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "did you mean fatigue?" in done.stderr
     done = eyestream("demo", "--seconds", 1, "--speed", 80)
     assert done.returncode == 2
     assert "--seconds: expected more than 1.18: the first minute of a session is withheld" in done.stderr

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from eyestream.rim import config
+from tests.rigs.mosquitto import Mosquitto
+
 ROOT = Path(__file__).resolve().parents[3]
 
 BLOCKED = """
 import os, sys
-import asyncio, contextlib, io, multiprocessing, numpy, shutil, ssl, subprocess, tempfile, importlib.metadata
-for name in ("fcntl", "grp", "pwd", "resource", "termios", "tty", "pty"):
-    sys.modules[name] = None
-for name in ("fdatasync", "geteuid", "getuid", "O_NOFOLLOW", "O_CLOEXEC", "O_DIRECTORY", "chown", "initgroups",
-             "setuid", "setgid"):
-    delattr(os, name)
+from tests.rigs.windows import become
+become()
 """
 
 IMPORTS = """
@@ -28,6 +27,7 @@ for name in eyestream.__all__:
 """
 
 OFFLINE = """
+import contextlib, io
 import numpy as np, eyestream
 from eyestream.cli.main import main
 place = sys.argv[1]
@@ -45,16 +45,19 @@ main(["calibrate", *(f"{rows}{i}.npz" for i in range(4)), "--mechanism", "cfpa",
       "--out", f"{place}/own.npz"])
 released = eyestream.CFPA(eyestream.load_calibration("everyday-cfpa-32"), epsilon=4.8).release(np.ones((52, 32)))
 assert released.shape == (52, 32)
+main(["privatize", f"{rows}0.npz", "--calibration", "everyday-klt-32", "--epsilon", "4.8", "--out", f"{place}/booked",
+      "--ledger", f"{place}/sidecar/ledger", "--device", "hmd-1"])
 said = []
-for words in (["run", "--config", config], ["deploy", place]):
+for words in (["audit", "cfpa", "--epsilon", "4.8", "--calibration", "everyday-cfpa-32"], ["deploy", place],
+              ["listen", "--device", "hmd-1", "--broker", "unix:///run/broker"]):
     with contextlib.redirect_stderr(io.StringIO()) as told:
         try:
             main(words)
         except SystemExit as ended:
             said.append((ended.code, told.getvalue()))
-(code, line), (other, refused) = said
-assert code == 2 and "Linux and macOS only" in line, line
-assert other == 2 and "expected to be run as root" in refused, refused
+for (code, line), words in zip(said, ("this system cannot: Linux and macOS can", "expected to be run as root",
+                                     "this system has no sockets with a path"), strict=True):
+    assert code == 2 and words in line and line.count("\\n") == 1, line
 print("all of it")
 """
 
@@ -80,3 +83,112 @@ def test_control_something_is_blocked() -> None:
     with pytest.raises(AssertionError):
         told("import fcntl")
     assert "fdatasync" not in told("print(dir(os))")
+
+
+LEDGER = """
+from pathlib import Path
+from eyestream.errors import LedgerError
+from eyestream.rim.ledger.file import LedgerFile, create_file, is_held, put
+
+def refused():
+    try:
+        LedgerFile(path)
+    except LedgerError as error:
+        return "in use by another process" in str(error)
+
+path = Path(sys.argv[1], "ledger")
+create_file(path, b"a" * 100)
+assert not is_held(path)
+file = LedgerFile(path)
+file.append(b"bcd")
+file.sync()
+file.write_again(50)
+assert path.read_bytes() == b"a" * 100 + b"bcd"
+assert refused() and is_held(path)
+file.replace(file.prepare(b"new"))
+file.append(b"er")
+file.sync()
+assert file.is_there(5) and path.read_bytes() == b"newer"
+assert refused()
+file.close()
+LedgerFile(path).close()
+put(path, b"put")
+assert path.read_bytes() == b"put"
+"""
+
+
+def test_a_ledger_is_held_rewritten_and_put_under_a_lock_beside_it(tmp_path: Path) -> None:
+    assert told(LEDGER, str(tmp_path)) == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".ledger.lock", "ledger"]
+
+
+LIVE = """
+from eyestream.cli.main import main
+main(sys.argv[1:])
+"""
+
+TRACKER = """
+import asyncio, numpy as np, eyestream
+from pathlib import Path
+from eyestream.rim import config
+
+async def main(path):
+    settings = config.load(Path(path))
+    stream, device, broker = settings.stream[0], settings.device[0].id, settings.private
+    rows = np.random.default_rng(1).normal(10, 1, (64, len(stream.names)))
+    async with asyncio.timeout(60), eyestream.subscribe(broker, device) as chunks:
+        async with eyestream.Publisher(broker, device, stream.names, stream.rate_hz) as tracker:
+            await tracker.send(rows)
+        async for chunk in chunks:
+            assert chunk.values.shape == (len(stream.names), 64)
+            break
+
+asyncio.run(main(*sys.argv[1:]))
+print("a chunk")
+"""
+
+
+def start(*words: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", BLOCKED + LIVE, *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.long
+def test_a_sidecar_and_its_applications_work_with_a_password(tmp_path: Path, mosquitto: Mosquitto) -> None:
+    """The ledger is spent from, and held against a second process. The next life reads it, and the stop is in order."""
+    path, secret = tmp_path / "own" / "sidecar.toml", tmp_path / "password"
+    secret.write_text("secret")
+    secret.chmod(0o666)
+    told(LIVE, "init", str(path.parent), "--mechanism", "cfpa")
+    login = f'"{mosquitto.url}"\nusername = "somebody"\npassword_file = "{secret}"'
+    path.write_text(path.read_text().replace('"mqtt://localhost:1883"', login))
+    device = config.load(path).device[0].id
+    for life in range(2):
+        running = start("run", "--config", str(path))
+        try:
+            assert running.stderr is not None
+            assert any("raw broker: connected" in line for line in running.stderr)
+            words = ("listen", "--device", device, "--broker", mosquitto.url, "--chunks", "1")
+            listening = start(*words, "--username", "somebody", "--password-file", str(secret))
+            assert listening.stderr is not None
+            assert any("left" in line for line in listening.stderr)
+            assert told(TRACKER, str(path)) == "a chunk\n"
+            out, err = listening.communicate(timeout=60)
+            assert listening.returncode == 0, err
+            assert life or "4.8" in out
+            second = start("run", "--config", str(path))
+            assert "in use by another process" in second.communicate(timeout=30)[1]
+            assert second.returncode == 2
+        finally:
+            running.terminate()
+            said = running.communicate(timeout=30)[1]
+        assert running.returncode == 0, said
+    assert "478 chunks" in told(LIVE, "budget", "--config", str(path))
+
+
+@pytest.mark.long
+def test_the_demo_works() -> None:
+    done = start("demo", "--fast", "--seconds", "4", "--json")
+    out, err = done.communicate(timeout=90)
+    assert done.returncode == 0, err
+    assert '"chunks"' in out

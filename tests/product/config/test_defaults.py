@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from eyestream.core.charge import Ceilings
+from eyestream.core.purposes import DAY_EPSILON, PURPOSES, SESSION_EPSILON, choose
 from eyestream.errors import ConfigError
 from eyestream.rim import config
+from eyestream.rim.config.purposes import load_table
+from eyestream.rim.config.tables import LOCAL_BROKER
+from eyestream.rim.files.package_data import default_epsilon
 from eyestream.rim.plan import load
 from eyestream.rim.sidecar.sidecar import assemble
 
@@ -21,9 +25,6 @@ def written(folder: Path, *parts: str) -> Path:
     path = folder / "sidecar.toml"
     path.write_text("".join(parts))
     return path
-
-
-PURPOSES = ("adapt", "trends", "unrecognised")
 
 
 @pytest.mark.parametrize("stream", [PRICED, *map(MEANT.format, PURPOSES)])
@@ -46,6 +47,18 @@ def test_ceilings_that_are_not_given(tmp_path: Path) -> None:
     assert plan.ceilings == Ceilings.of(2, 9.6, 1152.0, 2304.0)
     assert plan.streams["features"].lasting.startswith("a session 2 h 08 min, a day 4 h 16 min of releases")
     assert "withholds" not in plan.streams["features"].lasting
+
+
+def test_the_shipped_configuration_is_the_answer_to_its_purpose() -> None:
+    """Who changes the default epsilon learns here which other figures follow from it."""
+    shipped = config.load(Path(__file__).parents[3] / "config" / "sidecar.toml")
+    privacy, budget = shipped.stream[0].privacy, shipped.budget
+    choice = choose(PURPOSES["unrecognised"], load_table()["rows"])
+    assert (privacy.calibration, privacy.epsilon) == (choice.calibration, choice.epsilon)
+    assert privacy.epsilon == default_epsilon()
+    assert shipped.private.url == LOCAL_BROKER
+    assert budget.window_epsilon == budget.window_chunks * default_epsilon()
+    assert (budget.session_epsilon, budget.day_epsilon) == (SESSION_EPSILON, DAY_EPSILON)
 
 
 @pytest.mark.parametrize("epsilon", [4.8, 0.1, 1 / 3, 1.1e-7, 97.123456789123])

@@ -44,7 +44,8 @@ def test_ten_lines_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         row for row in load_table()["rows"] if row["calibration"] == "everyday-klt-anchored-64" and row["minute"] == 9.0
     )
     assert lines["first chunk"].startswith("96 s after the first row")
-    assert lines["signal"].startswith(f"{row['distinct_own']:.2f} of ")
+    assert lines["signal"].startswith(f"{row['middle_own']:.2f} of how the middle feature")
+    assert f"mean {row['distinct_own']:.2f} " in lines["signal"]
     assert f"blinks {row['features']['blink_rate']['correlation']:.2f}" in lines["correlations"]
     assert lines["recognised"].startswith(f"{row['rate']:.0%} of 15 strangers")
     assert f"area under the ROC curve {row['area']:.2f} [" in lines["recognised"]
@@ -67,7 +68,8 @@ def test_meta_says_in_a_line_what_a_stream_gives(purpose: str | None, tmp_path: 
     main(["init", *([] if purpose is None else ["--purpose", purpose]), str(tmp_path / "a")])
     said, wish = in_short(tmp_path / "a"), PURPOSES[purpose or "unrecognised"]
     expected = choose(wish, load_table()["rows"]).expected
-    assert said.startswith(f"measured, not promised: {expected['distinct_own']:.2f} of the variance of a stranger's")
+    assert said.startswith(f"measured, not promised: {expected['middle_own']:.2f} of the variance of a stranger's")
+    assert f"(mean {expected['distinct_own']:.2f}, 1: all)" in said
     assert ("no levels" in said) == wish.hide_identity
     assert said.endswith(" a day")
     assert len(said.encode()) <= MOST_IN_SHORT
@@ -113,7 +115,7 @@ def test_without_a_terminal_the_default_is_taken_and_said(tmp_path: Path) -> Non
         (line,) = [line for line in done.stdout.splitlines() if line.startswith(f"{purpose} ") and "%" in line]
         assert f" {choice.epsilon:g} " in line
         assert f" {wish.epsilon_per_minute:g} " in line
-        assert f" {choice.expected['distinct_own']:.2f} " in line
+        assert f" {choice.expected['middle_own']:.2f} " in line
         assert line.endswith(f"{choice.above['rate']:.0%}")
     privacy = config.load(tmp_path / "a" / "sidecar.toml").stream[0].privacy
     usual = choose(PURPOSES["unrecognised"], load_table()["rows"])

@@ -6,11 +6,11 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.gaze.profile_text import profile_text
 from eyestream.rim import config
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import load
 from eyestream.rim.plan.summary import summary
+from eyestream_lab.files.inspection import profile_text
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = (ROOT / "config" / "sidecar.toml").read_text()
@@ -153,7 +153,7 @@ def test_a_mistake_in_what_a_stream_names_has_file_and_stream(tmp_path: Path, ol
 
 
 SOURCES = [
-    ('kind = "neo"', "[[source]] kind: 'neo' is none of core, lsl, mqtt, neon, recording; did you mean neon?"),
+    ('kind = "neo"', "[[source]] kind: 'neo' is none of core, lsl, mqtt, neon, recording"),
     ('kind = "neon"\nprofile = "neo"', "profile 'neo': not one of"),
     ('kind = "neon"\n[source.options]\nhots = "x"', "[source.options] hots: unknown key; did you mean host?"),
     ('kind = "mqtt"', "rate_hz: missing"),

@@ -2,19 +2,11 @@
 
 import pytest
 
-from eyestream.core.accountant import (
-    LAST_ROW,
-    Account,
-    Announcement,
-    Granted,
-    Request,
-    RowMark,
-    StreamAccount,
-    Withheld,
-)
+from eyestream.core.accountant import Account, Announcement, StreamAccount
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.days import Days
 from eyestream.core.meter import Meter, WearerOdometer
+from eyestream.core.reservation import LAST_ROW, Granted, Request, RowMark, Withheld
 from eyestream.core.wearers import Wearers
 from eyestream.streams import StreamKey
 from tests.rigs import budget_lives, memory_ledger
@@ -408,7 +400,7 @@ FAULTS = {
     "a day that comes again begins empty": (Meter, "_turn_to", forgets_a_day_when_it_turns),
     "a day that is over is opened": (Days, "of", lambda right: lambda self, today: today),
     "the sessions of other streams do not count": (Account, "_charge", forgets_other_sessions),
-    "no ceiling of a wearer is looked at": (Wearers, "forbid", lambda right: lambda self, *given: False),
+    "no ceiling of a wearer is looked at": (Wearers, "forbids", lambda right: lambda self, *given: False),
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.anchor import Anchor, Baseline, grid_of
+from eyestream.core.anchor import Anchor, Baseline
 from eyestream.core.calibration import Calibration
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanisms import KLT, build
@@ -15,13 +15,14 @@ from eyestream.core.reservation import Granted, Request
 from eyestream.core.whole import release_rows
 from eyestream.errors import CalibrationError, SnapshotError
 from eyestream.rim.files import calibrations
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from eyestream.wire.release import decode_private
+from eyestream_lab.calibration.anchors import grid_of
 from eyestream_lab.calibration.corpus import Corpus, whole_chunks
 from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.recordings.recording import RecordingRelease
 from eyestream_lab.testing.noise import SeededNoise
-from tests.product.core.small_corpus import NAMES, person, recordings
+from tests.rigs.small_corpus import NAMES, person, recordings
 
 Array = NDArray[np.float64]
 N = 32
@@ -106,6 +107,14 @@ def test_a_mean_that_is_not_rounded_down_does_not_cancel(
     assert len({coded(anchor, chunks + offset) for offset in offsets}) == 1
     monkeypatch.setattr(Baseline, "_settle", toward_zero)
     assert len({coded(anchor, chunks + offset) for offset in offsets}) == 2
+
+
+def test_values_and_means_are_rounded_down_by_hand() -> None:
+    """Toward zero, upward or to the nearest, a mean of -1.5 steps is -1, and a value of 0.75 steps is 0 or 1."""
+    baseline = Baseline(Anchor(1, np.zeros(3, np.int64), np.array([0, 0, 10])))
+    baseline.take(np.array([[-1.0, -2.0], [0.75, 0.75], [0.75, 2.5]]))  # means of -1.5, 0 and 1 steps
+    np.testing.assert_array_equal(baseline.off(np.full((3, 1), 0.75)), [[2.0], [0.0], [9.0]])
+    np.testing.assert_array_equal(baseline.off(np.full((3, 1), -0.75)), [[1.0], [-1.0], [8.0]])
 
 
 def test_what_is_not_constant_stays(anchored: Calibration) -> None:

@@ -27,6 +27,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.calibration import calibrate
 from eyestream_lab.calibration.asked import adapt_asked
 from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.hindsight import hindsight
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.mechanisms import check_life
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
@@ -56,8 +57,6 @@ def people(count: int, seed: int) -> list[Recording]:
 
 class Next:
     """Noise that draws what a test says, and counts."""
-
-    certified = False
 
     def __init__(self) -> None:
         self.drawn: list[int] = []
@@ -150,6 +149,18 @@ def test_what_is_released_is_a_function_of_released_words_alone(features: list[s
         noise.drawn = [1, *rng.integers(0, mechanism.core.law._masks + 1).tolist()]  # type: ignore[attr-defined]
         np.testing.assert_array_equal(ours.release(chunk), theirs.release(EXTREMES[0]))
         assert ours.state.tobytes() == theirs.state.tobytes()
+
+
+def test_cells_do_not_overlap_however_many_there_are() -> None:
+    """Belief is never negative: of 32 cells many are empty, and their borders stay in order."""
+    noise, rng = Next(), np.random.default_rng(4)
+    mechanism = Asked(shipped(), 9.6, noise=noise, features=SETS[1])
+    chains, state = mechanism.core.chains, mechanism.core.start  # type: ignore[attr-defined]
+    for turn in range(40):
+        noise.drawn = [turn % 3 == 0, *rng.integers(0, mechanism.core.law._masks + 1).tolist()]  # type: ignore[attr-defined]
+        state = mechanism.release_turn(0.01 * chunks_of(3)[2], turn, state)[1]
+        assert (np.diff(chains.borders(chains.onward(state)), axis=1) >= 0).all()
+        assert state.min() > 0
 
 
 HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0)
@@ -251,7 +262,7 @@ def test_later_words_help_to_look_back() -> None:
         for chunk in own[2:]:
             released.append(session.release(chunk)[0, 0])
             states.append(session.state)
-        back = mechanism.hindsight(states)
+        back = hindsight(mechanism, states)
         assert back is not None
         assert back[-1][0, 0] == released[-1]
         live.append(((released - truth) ** 2).mean())
@@ -259,8 +270,37 @@ def test_later_words_help_to_look_back() -> None:
     assert np.mean(late) < 0.95 * np.mean(live)
 
 
+def test_a_chunk_later_each_is_smoothed_from_the_same_words() -> None:
+    """The words are those without the option; what comes out is of the chunk before, and nearer to the truth."""
+    feature, live, late = simulated().names.index("blink_rate"), [], []
+    plain, later = (build(simulated(), 4.8, noise=SeededNoise(5), features=SETS[0], later=own) for own in (None, True))
+    assert (plain.schema.names, later.schema.names) == (("blink_rate",), ("blink_rate_before",))
+    assert 0.8 * plain.noise_sd[0] < later.noise_sd[0] < plain.noise_sd[0]
+    assert plain.identity != later.identity
+    assert [fact.topic for fact in later.facts(32.0)] == ["asked features", "later", "baseline"]
+    for recording in people(16, 91):
+        own = list(whole_chunks(recording.features, 64))
+        truth = np.array([chunk[feature].mean() for chunk in own[2:]]) - own[0][feature].mean()
+        sessions = [after_baseline(mechanism, own[0]) for mechanism in (plain, later)]
+        released, states = [], []
+        for chunk in own[2:]:
+            released.append([session.release(chunk)[0, 0] for session in sessions])
+            states.append(sessions[1].state)
+            assert states[-1].tobytes() == sessions[0].state.tobytes()
+        now, before = np.array(released).T
+        smoothed, back = hindsight(plain, states[:2]), hindsight(later, states)
+        assert smoothed is not None
+        assert back is not None
+        assert before[1] == smoothed[0][0, 0]
+        assert (back[0][0, 0], back[-1][0, 0]) == (before[0], before[-1])
+        live.append(((now - truth)[:-1] ** 2).mean())
+        late.append(((before[1:] - truth[:-1]) ** 2).mean())
+    assert np.mean(late) < 0.97 * np.mean(live)
+
+
 def test_a_life_on_all_levels_and_a_restored_session() -> None:
     check_life(build(shipped(), 4.8, features=SETS[2]), 3)
+    check_life(build(shipped(), 4.8, features=SETS[0], later=True), 3)
     noise = SeededNoise(7)
     mechanism = Asked(shipped(), 4.8, noise=noise, features=SETS[1])
     session = after_baseline(mechanism, chunks_of(5)[0])
@@ -278,7 +318,7 @@ def test_a_life_on_all_levels_and_a_restored_session() -> None:
         (["blink_rat"], "not 'blink_rat'; did you mean blink_rate?"),
         (["blink_rate", "blink_rate"], "each once; blink_rate is there twice"),
         (["wb1_min"], "wb1_min does not vary in the recordings that the calibration was made from"),
-        (list(NAMES), "not 52: epsilon would be too thin. For all features at once take .* everyday-klt-anchored-64"),
+        (list(NAMES), "not 52: epsilon would be too thin. For more take .* everyday-klt-anchored-64, .* focus"),
         ("blink_rate", "asked: option features: expected a list of names"),
     ],
 )

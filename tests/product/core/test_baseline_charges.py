@@ -17,7 +17,7 @@ from eyestream.core.reservation import Granted, LedgerPort, Request, Withheld
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from eyestream.wire.release import decode_private
 from tests.rigs.calibrations import synthetic_joint
 from tests.rigs.memory_ledger import MemoryLedger

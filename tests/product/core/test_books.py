@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanisms import KLT, build
 from eyestream.core.mechanisms.klt import codebook
-from eyestream.core.mechanisms.klt.books import Book, books_of, taken
+from eyestream.core.mechanisms.klt.books import ScoreBook, books_of, taken
 from eyestream.core.mechanisms.klt.codebook import Codes, coded_by, quantiser
 from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.mechanisms.klt.schedule import Schedule
@@ -26,7 +26,7 @@ from tests.rigs.trained_books import trained
 Array = NDArray[np.float64]
 
 
-def one(first: int, end: int, bits: int) -> Book:
+def one(first: int, end: int, bits: int) -> ScoreBook:
     return next(b for b in shipped_books() if (b.first, b.end, b.bits) == (first, end, bits))
 
 
@@ -41,7 +41,7 @@ def core_of(calibration: Calibration, epsilon: float, **options: object) -> Join
     return core
 
 
-def nearest(book: Book, scores: Array) -> NDArray[np.intp]:
+def nearest(book: ScoreBook, scores: Array) -> NDArray[np.intp]:
     """(N,) of (N, m): the definition less the square of the scores, which all points have in common."""
     distance = (book.points**2) @ book.weights - 2 * (scores * book.weights) @ book.points.T
     found: NDArray[np.intp] = distance.argmin(axis=1)
@@ -162,7 +162,7 @@ def error_over_promise(tables: JointTables, wrong: float = 1.0) -> float:
             if rng.random() < step.law.replace:
                 word = [int(rng.integers(0, len(points))) for points in step.points]
             state[person] += step.gain @ (wrong * step.value(word))
-    unknown = [after for _, _, after in schedule._turns()][turns - 1]
+    unknown = [after for _, _, after in schedule.turns()][turns - 1]
     return float((((truth - state) @ total.T) ** 2).sum() / people / np.trace(total @ unknown @ total.T))
 
 

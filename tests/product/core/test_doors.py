@@ -11,9 +11,9 @@ import pytest
 from eyestream.claims.guarantee import guarantee_of_recording
 from eyestream.core.calibration import Calibration
 from eyestream.core.charge import Ceilings
-from eyestream.core.kinds import DifferentialPrivacy, KAnonymity, NoClaim, PlausibleDeniability
+from eyestream.core.kinds import DifferentialPrivacy, NoClaim
 from eyestream.core.mechanisms import build
-from eyestream.core.release_type import Category, Corpora, GazeSlot, OutputSchema, Rows
+from eyestream.core.release_type import Category, GazeSlot, OutputSchema, Rows
 from eyestream.errors import CalibrationError, ConfigError, OperatorError
 from eyestream.rim.config import PrivacySettings
 from eyestream.rim.elsewhere import mechanism_elsewhere
@@ -24,9 +24,11 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.streams import StreamKey
+from eyestream_lab.corpora.claims import KAnonymity, PlausibleDeniability
 from eyestream_lab.recordings.privatize import Booking, privatize
-from tests.product.core.small_corpus import calibrated
+from tests.product.core.undeclared import Corpora
 from tests.rigs.sidecar import NO_BROKER, settings_for
+from tests.rigs.small_corpus import calibrated
 
 HERE = "tests.product.core.undeclared"
 CORPUS = ("baseline", "groups")
@@ -46,7 +48,7 @@ def file_of(name: str, folder: Path) -> Path:
     ("named", "complaint"),
     [
         ("NO_CLAIM", "mechanism no-claim has no claim: its attribute `protection` must be a Protection"),
-        ("NO_WORD", "mechanism no-word has no claim: expected one of `eyestream.core.kinds`"),
+        ("NO_WORD", "mechanism no-word has no claim: expected a `Claim` of `eyestream.core.kinds`"),
         (
             "OTHER_DOMAIN",
             "mechanism other-domain has a wrong domain: expected an InputDomain such as Rows(), not 'rows'",

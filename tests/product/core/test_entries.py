@@ -22,12 +22,12 @@ from eyestream.errors import CalibrationError, ConfigError, OperatorError
 from eyestream.rim.files import calibrations
 from eyestream_lab.audit.trials import Case, synthetic, trial_of
 from eyestream_lab.calibration import calibrate, declared_range
-from eyestream_lab.correlation.laws import emission_of
+from eyestream_lab.correlation.emissions import emission_of
 from eyestream_lab.fpa import FPA
 from eyestream_lab.parts import part_of
 from eyestream_lab.study.ways import study_part
-from tests.product.core.small_corpus import calibrated, corpus
 from tests.rigs.distributions import modules
+from tests.rigs.small_corpus import calibrated, corpus
 
 OWN = (
     "eyestream.core.mechanisms.",
@@ -35,6 +35,8 @@ OWN = (
 )
 """Folders of the mechanisms, their entries, their registry and what they are calibrated with."""
 SYSTEMS = (
+    "eyestream_lab.benchmark.neighbours",
+    "eyestream_lab.benchmark.picture",
     "eyestream_lab.corpora.registry",
     "eyestream_lab.corpora.samples",
     "eyestream_lab.releases.plans",

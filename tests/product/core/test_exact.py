@@ -19,7 +19,7 @@ from eyestream.core.noise.digits import digits_within
 from eyestream.core.noise.laws import COORDINATE_DEVIATION, DIGIT_DEVIATION, LaplaceLaw, ideal_rate
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations
-from tests.product.core.small_corpus import calibrated
+from tests.rigs.small_corpus import calibrated
 
 RATES = [2.0**-20, 1.37 * 2.0**-21, 1e-3, 0.5, 3.0, 64.0]
 

@@ -12,7 +12,7 @@ from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.rim.files import calibrations, recordings
 from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.testing.noise import SeededNoise
-from tests.product.core.small_corpus import calibrated, corpus, repeated
+from tests.rigs.small_corpus import calibrated, corpus, repeated
 
 Array = NDArray[np.float64]
 NOISE = {"lpa": lpa_noise, "cfpa": cfpa_noise, "dcfpa": dcfpa_noise}

@@ -184,8 +184,8 @@ def test_a_factor_that_is_no_number_is_said_by_its_logarithm() -> None:
     assert "at most e^" in dict(made.sentences())["guessing"]
 
 
-ADDITIVE = ("integers on a grid", "AES-256 in counter mode", "at a counter that the operating system draws", "charged")
-FOR_ADDITIVE = (*ADDITIVE, "verified in exact arithmetic", "cannot break AES-256 or the system's generator")
+ADDITIVE = ("integers on a grid", "generator, asked directly for each release", "charged")
+FOR_ADDITIVE = (*ADDITIVE, "verified in exact arithmetic", "cannot break the system's generator")
 SAYS = {
     "everyday-lpa-32": (*FOR_ADDITIVE, "every value of every released feature"),
     "everyday-cfpa-32": (*FOR_ADDITIVE, "first k Fourier coefficients of every"),

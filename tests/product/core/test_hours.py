@@ -5,9 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from eyestream.core.accountant import Account, Request
+from eyestream.core.accountant import Account
 from eyestream.core.charge import Ceilings, Charge, spendable
 from eyestream.core.kinds import Loss
+from eyestream.core.reservation import Request
 from eyestream.core.scopes import Deployment, SiblingStream, duration, lasting_s
 from eyestream.streams import StreamKey, StreamSpec
 

@@ -258,7 +258,7 @@ def test_more_than_32_digits_are_packed_right(digits: int) -> None:
 class Remembered(SeededNoise):
     """Keeps the words that were drawn."""
 
-    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+    def words(self, count: int) -> NDArray[np.uint32]:
         self.last = super().words(count)
         return self.last
 
@@ -289,7 +289,7 @@ class Given:
     def __init__(self, missing: int) -> None:
         self._missing = missing
 
-    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+    def words(self, count: int) -> NDArray[np.uint32]:
         words = np.zeros(count, dtype=np.uint32)
         words[self._missing] = 2**32 - 1
         return words

@@ -1,4 +1,4 @@
-"""Maps of features, groups of features that say the same, and what looking back adds."""
+"""Maps of features in a calibration and its file, the error that is stated with them, and what looking back adds."""
 
 from dataclasses import replace
 
@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.klt.maps import RankMap
+from eyestream.core.mechanisms.klt.schedule import ComponentMotion
 from eyestream.errors import CalibrationError
 from eyestream.rim.files import calibrations
 from eyestream_lab.calibration.corpus import Corpus, whole_chunks
 from eyestream_lab.calibration.joint import calibrate_joint
-from eyestream_lab.calibration.redundancy import group_sizes, groups_of
-from eyestream_lab.calibration.standard import KNOTS, rank_knots
+from eyestream_lab.hindsight import hindsight
+from eyestream_lab.hindsight.klt import backward
 from eyestream_lab.testing.noise import SeededNoise
-from tests.product.core.small_corpus import person, recordings
+from tests.rigs.small_corpus import person, recordings
 
 Array = NDArray[np.float64]
 N = 32
@@ -25,77 +25,6 @@ N = 32
 @pytest.fixture(scope="module")
 def mapped() -> Calibration:
     return calibrate_joint(Corpus.of(recordings(), N))
-
-
-def skewed(rows: int = 4000) -> Array:
-    """(rows, 3): exponential, normal, and mostly zero."""
-    rng = np.random.default_rng(2)
-    rare = np.where(rng.random(rows) < 0.3, rng.exponential(size=rows), 0.0)
-    return np.stack([rng.exponential(size=rows), rng.normal(size=rows), rare], axis=1)
-
-
-def test_maps_rise_and_can_be_undone() -> None:
-    rows = skewed()
-    lo, hi = rows.min(axis=0), rows.max(axis=0)
-    knots, levels = rank_knots(rows, lo, hi)
-    assert knots.shape == levels.shape == (3, KNOTS)
-    assert (np.diff(knots) > 0).all()
-    assert (np.diff(levels) > 0).all()
-    lines = RankMap(knots, levels)
-    np.testing.assert_allclose(lines.back(lines.there(rows.T)), rows.T, rtol=1e-9, atol=1e-9)
-    beyond = lines.back(np.array([[1e9, -1e9], [np.inf, -np.inf], [0.0, 1e300]]))
-    assert (beyond <= hi[:, None]).all()
-    assert (beyond >= lo[:, None]).all()
-
-
-def test_maps_are_half_of_each() -> None:
-    """A skewed feature becomes less skewed, and not quite normal; a normal one stays what it is."""
-    rows = skewed()
-    lines = RankMap(*rank_knots(rows, rows.min(axis=0), rows.max(axis=0)))
-    levels = lines.there(rows.T)
-    skew = [float((((x - x.mean()) / x.std()) ** 3).mean()) for x in (rows[:, 0], levels[0])]
-    assert skew[0] > 1.7
-    assert 0.3 < skew[1] < 0.7 * skew[0]
-    normal = (rows[:, 1] - rows[:, 1].mean()) / rows[:, 1].std()
-    np.testing.assert_allclose(levels[1][abs(normal) < 2], normal[abs(normal) < 2], atol=0.1)
-
-
-def test_missing_values_and_constants_have_maps_too() -> None:
-    rows = skewed(300)
-    rows[::2, 0] = np.nan
-    rows[:, 1] = 7.0
-    rows[:, 2] = np.nan
-    knots, levels = rank_knots(rows, np.zeros(3), np.full(3, 9.0))
-    assert (np.diff(knots) > 0).all()
-    assert (np.diff(levels) > 0).all()
-
-
-def test_features_that_follow_from_each_other_are_one_group() -> None:
-    rng = np.random.default_rng(3)
-    x, y = rng.normal(size=(2, 500))
-    z = x + 0.1 * rng.normal(size=500)
-    chain = z + 0.15 * rng.normal(size=500)
-    rows = np.stack([x, y, -3 * x + 1, z, np.zeros(500), chain], axis=1)
-    rows[3:9, 0] = np.nan
-    group = groups_of(rows)
-    assert group[0] == group[2] == group[3] == group[5]
-    assert len({group[0], group[1], group[4]}) == 3
-    assert group_sizes(rows).tolist() == [4, 1, 4, 4, 1, 4]
-    assert groups_of(rows, 0.99999)[0] != groups_of(rows, 0.99999)[3]
-
-
-def test_copies_of_a_feature_do_not_take_bits_from_the_others() -> None:
-    """With a feature there five times, the code of the others is nearly what it was without the copies."""
-
-    def errors(copies: int) -> Array:
-        made = [
-            type(r)(r.t, np.concatenate([r.features, *[r.features[:, :1]] * copies], axis=1),
-                    (*r.names, *(f"copy_{i}" for i in range(copies))), r.path)
-            for r in recordings()
-        ]  # fmt: skip
-        return build(calibrate_joint(Corpus.of(made, N)), 4.8).noise_sd[:5]
-
-    np.testing.assert_allclose(errors(4), errors(0), rtol=0.02)
 
 
 def test_files_keep_the_map(mapped: Calibration, tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -143,7 +72,7 @@ def test_looking_back_tells_more_and_is_a_function_of_what_was_released(mapped: 
         for chunk in chunks:
             released.append(session.release(chunk))
             states.append(session.state)
-        better = mechanism.hindsight(states)
+        better = hindsight(mechanism, states)
         assert better is not None
         np.testing.assert_array_equal(better[-1], released[-1])
         wanted = np.clip(chunks, mapped.lo[:, None], mapped.hi[:, None])
@@ -152,7 +81,7 @@ def test_looking_back_tells_more_and_is_a_function_of_what_was_released(mapped: 
         later += float((((np.array(better) - wanted) / spread) ** 2).sum())
         base += float((((mapped.fill[:, None] - wanted) / spread) ** 2).sum())
     assert later < 0.98 * live < 0.98 * base
-    again = mechanism.hindsight(states)
+    again = hindsight(mechanism, states)
     assert again is not None
     np.testing.assert_array_equal(again, better)
 
@@ -180,7 +109,7 @@ def test_looking_back_agrees_with_all_of_a_gaussian_session_at_once(mapped: Cali
         state = before + step.gain @ z
         states.append(state)
         innovations.append((t, step, before, z))
-    turned = list(schedule._turns())
+    turned = list(schedule.turns())
     for t, step, before, z in innovations:
         _, unknown, _ = turned[t]
         # gain = unknown o' (o unknown o' + R)^-1, hence o and R from the code of this step
@@ -194,7 +123,7 @@ def test_looking_back_agrees_with_all_of_a_gaussian_session_at_once(mapped: Cali
         spread[at : at + len(residual), at : at + len(residual)] = residual
         at += len(residual)
     whole = prior @ design.T @ np.linalg.solve(design @ prior @ design.T + spread, told)
-    np.testing.assert_allclose(np.concatenate(schedule.backward(states)), whole, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(np.concatenate(backward(schedule, states)), whole, rtol=1e-5, atol=1e-7)
 
 
 def _observed(step, total: Array, unknown: Array) -> Array:  # type: ignore[no-untyped-def]
@@ -212,3 +141,27 @@ def _residual(step, seen: Array, unknown: Array) -> Array:  # type: ignore[no-un
     toward = unknown @ seen.T
     both: Array = np.linalg.lstsq(step.gain, toward, rcond=None)[0]
     return both - seen @ toward
+
+
+def test_motion_keeps_what_is_stationary(mapped: Calibration) -> None:
+    tables = mapped.tables
+    assert isinstance(tables, JointTables)
+    assert tables.moves is not None
+    motion, state = ComponentMotion(tables), np.random.default_rng(3).normal(size=2 * tables.basis.shape[1])
+    np.testing.assert_allclose(motion.spread(motion.stationary), motion.stationary, rtol=1e-9, atol=1e-9)
+    stays, moves = np.split(motion.forward(state), 2)
+    np.testing.assert_array_equal(stays, np.split(state, 2)[0])
+    np.testing.assert_allclose(moves, tables.moves[1] @ np.split(state, 2)[1])
+    assert (motion.stays == np.repeat([True, False], len(stays))).all()
+    many = np.stack([motion.stationary, 2 * motion.stationary])
+    np.testing.assert_allclose(motion.spread(many)[1], motion.spread(2 * motion.stationary))
+    assert np.linalg.eigvalsh(motion.spread(0 * motion.stationary)).min() > -1e-9 * np.trace(motion.stationary)
+
+
+def test_moves_that_leave_more_than_there_was_are_refused(mapped: Calibration) -> None:
+    tables = mapped.tables
+    assert isinstance(tables, JointTables)
+    assert tables.moves is not None
+    for wrong, said in ((1.1 * tables.moves, "more of a component"), (tables.moves[:1], "one matrix for each")):
+        with pytest.raises(CalibrationError, match=said):
+            replace(mapped, tables=replace(tables, moves=wrong))

@@ -26,7 +26,7 @@ from eyestream.rim.files import calibrations
 from eyestream_lab.calibration import declared_range
 from eyestream_lab.fpa import FPA
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
-from tests.product.core.small_corpus import NAMES, calibrated, corpus, repeated
+from tests.rigs.small_corpus import NAMES, calibrated, corpus, repeated
 
 Array = NDArray[np.float64]
 N = 32

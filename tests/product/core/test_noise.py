@@ -6,18 +6,21 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from eyestream.core.noise import SecureNoise
-from eyestream.core.noise.bits import DIRECT_WORDS, SystemBits
+from eyestream.core.mechanism import require_real_noise
+from eyestream.core.mechanisms import build
+from eyestream.core.noise import Law, Noise, SecureNoise, is_certified
+from eyestream.core.noise.bits import SystemBits
 from eyestream.core.noise.laws import LaplaceLaw
+from eyestream.errors import ConfigError
+from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
+from tests.rigs.calibrations import few_features
 from tests.rigs.copies import in_a_copy, native_fork
 
 
 def a_law(rows: int = 4) -> LaplaceLaw:
-    """A law whose draw takes words of the operating system (1 row), or of AES at its counter (4)."""
-    law = LaplaceLaw(np.full(rows, 2.0**-20), 4, largest=2**20)
-    assert (law.digits.thresholds.size > DIRECT_WORDS) == (rows == 4)
-    return law
+    """A law whose draw takes few words (1 row), or some hundreds (4)."""
+    return LaplaceLaw(np.full(rows, 2.0**-20), 4, largest=2**20)
 
 
 @pytest.mark.parametrize("counts", [(10, 11, 12, 13, 14, 15), (10, 14), (1000, 10, 1000, 1004), (1, 2, 3, 4, 5)])
@@ -43,15 +46,15 @@ def test_words_are_uniform() -> None:
         assert ((counts - 256) ** 2 / 256).sum() < 255 + 6 * np.sqrt(2 * 255)
 
 
-def test_long_draws_take_more_than_one_counter() -> None:
-    words = SystemBits().words(2**22 + 8)
-    assert words.shape == (2**22 + 8,)
-    assert not np.array_equal(words[:8], words[2**22 :])
+def test_a_long_draw_repeats_nothing() -> None:
+    """One of more bytes than Linux gives at once, which is 2^25 - 1."""
+    words = SystemBits().words(2**23 + 8)
+    assert words.shape == (2**23 + 8,)
+    assert not np.array_equal(words[:8], words[2**23 :])
 
 
 @pytest.mark.parametrize("count", [8, 2000])
 def test_two_sources_differ(count: int) -> None:
-    """Words of the operating system, and words at a counter of its choice."""
     assert not np.array_equal(SystemBits().words(count), SystemBits().words(count))
 
 
@@ -81,6 +84,34 @@ def test_the_copy_check_sees_a_source_that_keeps_its_stream(fork: Callable[[], i
 
 
 def test_only_the_secure_source_is_certified() -> None:
-    assert SecureNoise().certified
-    assert not SeededNoise(0).certified
-    assert not ZeroNoise().certified
+    assert is_certified(SecureNoise())
+    assert not is_certified(SeededNoise(0))
+    assert not is_certified(ZeroNoise())
+
+
+class Claims(SeededNoise):
+    """A seeded generator that says of itself what it is not."""
+
+    certified = True
+    bits = SystemBits()
+
+
+class Derives(SecureNoise):
+    """Takes the name of ours, and draws in its own way."""
+
+    def draw(self, law: Law) -> np.ndarray:
+        return SeededNoise(0).draw(law)
+
+
+def seeded_inside() -> SecureNoise:
+    noise = SecureNoise()
+    noise.bits = SeededNoise(0)  # type: ignore[assignment]
+    return noise
+
+
+@pytest.mark.parametrize("noise", [Claims(0), Derives(), seeded_inside(), Draws(SeededNoise(0))])
+def test_no_seeded_source_is_taken_for_a_secure_one(noise: Noise) -> None:
+    mechanism = build(few_features(), 4.8, noise=noise)
+    assert mechanism.guarantee.startswith("none: ")
+    with pytest.raises(ConfigError, match="its noise comes from a test source or a seed"):
+        require_real_noise([mechanism])

@@ -20,7 +20,7 @@ from eyestream.core.mechanisms import CFPA, DCFPA, LPA, fourier
 from eyestream.core.noise import Law
 from eyestream.core.spectrum import difference
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
-from tests.product.core.small_corpus import calibrated, repeated
+from tests.rigs.small_corpus import calibrated, repeated
 
 Array = NDArray[np.float64]
 Patch = pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from eyestream.rim.files import calibrations
 from eyestream_lab.calibration import calibrate
 from eyestream_lab.parts import part_of
 from eyestream_lab.testing.noise import SeededNoise
-from tests.product.core.small_corpus import calibrated, corpus
+from tests.rigs.small_corpus import calibrated, corpus
 
 OURS = ("lpa", "cfpa", "dcfpa", "klt")
 FOURIER = "shrink, clip, smooth, k, fill_band, transform"
@@ -122,8 +122,8 @@ def test_both_transforms_release_the_same_under_one_noise(name: str, k: int) -> 
     for way in ("fftw", "basis"):
         np.testing.assert_allclose(released[way], released[None], atol=1e-5 * scale)
     ways = {way: type(mechanism.core.step().transform._fourier._way).__name__ for way, mechanism in made.items()}
-    assert (ways["fftw"], ways["basis"]) == ("_Planned", "_Basis")
-    assert ways[None] == ways["auto"] == ("_Basis" if k <= 12 else "_Planned")
+    assert (ways["fftw"], ways["basis"]) == ("_Transformed", "_Basis")
+    assert ways[None] == ways["auto"] == "_Basis"
 
 
 def test_a_transform_that_is_not_there_is_refused_in_python_too() -> None:

@@ -72,6 +72,20 @@ def test_the_law_is_the_same_integers_whatever_the_program_has_set_for_decimals(
             assert 0 <= threshold - rho <= 1 + rho * Decimal(10) ** -99
 
 
+def test_so_many_of_all_draws_replace_a_word() -> None:
+    """A draw replaces when its 128 bits are below the threshold; at the threshold itself one too many would."""
+
+    class Told:
+        def __init__(self, uniform: int) -> None:
+            self._uniform = uniform
+
+        def words(self, count: int, out: object = None) -> np.ndarray:
+            return np.frombuffer(self._uniform.to_bytes(16, "little") + bytes(4 * (count - 4)), np.uint32)
+
+    law = ResponseLaw([3], 1.0)
+    assert [law.sample(Told(law._threshold + more))[0] for more in (-1, 0, 1)] == [1, 0, 0]
+
+
 def test_a_vanishing_or_enormous_epsilon_stays_in_range() -> None:
     assert 0.999 < ResponseLaw([6], 1e-9).replace <= 1
     assert 0 < ResponseLaw([6], 1e6).replace < 1e-37

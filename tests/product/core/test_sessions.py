@@ -20,7 +20,7 @@ from eyestream_lab.testing.mechanisms import (
     some_chunks,
 )
 from eyestream_lab.testing.noise import SeededNoise
-from tests.product.core.small_corpus import calibrated
+from tests.rigs.small_corpus import calibrated
 
 Array = NDArray[np.float64]
 CASES: list[tuple[str, dict[str, Any]]] = [

@@ -10,7 +10,6 @@ from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.calibration import calibrate, declared_range
 from eyestream_lab.calibration.corpus import Corpus, whole_chunks
-from eyestream_lab.calibration.persistence import lagged_moments, stable_part
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise
 
@@ -82,7 +81,7 @@ def test_a_smoothed_session_is_a_function_of_the_plain_one(
 def explained(corpus: Corpus, mechanism: str, epsilon: float, **options: bool) -> float:
     calibration = calibrate(mechanism, corpus)
     active = ~calibration.constant
-    error = base = 0.0
+    error = base = np.zeros(int(active.sum()))
     for recording in people(6, 40):
         session = build(calibration, epsilon, noise=SeededNoise(1), **options).session()
         for chunk in whole_chunks(recording.features, 32):
@@ -107,16 +106,3 @@ def test_a_range_alone_cannot_smooth(corpus: Corpus) -> None:
     ranged = declared_range(calibrate("cfpa", corpus), 32)
     with pytest.raises(CalibrationError, match="smooth"):
         CFPA(ranged, 48.0, smooth=True)
-
-
-def test_the_stable_part_is_separated_from_the_transient_one() -> None:
-    rng = np.random.default_rng(7)
-    own = []
-    for _ in range(400):
-        forgotten = [rng.normal()]
-        for _ in range(39):
-            forgotten.append(0.5 * forgotten[-1] + np.sqrt(0.75) * rng.normal())
-        own.append(np.array(forgotten)[:, None] + 1.5 * rng.normal())
-    stable = stable_part(lagged_moments(own))[0, 0]
-    assert stable == pytest.approx(2.25, rel=0.15)
-    assert stable_part(lagged_moments(own)[:1])[0, 0] == 0

@@ -17,7 +17,7 @@ from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.core.noise import Law, SecureNoise
 from eyestream.rim.files import calibrations
 from eyestream_lab.testing.noise import ZeroNoise
-from tests.product.core.small_corpus import calibrated, corpus
+from tests.rigs.small_corpus import calibrated, corpus
 
 THREADS = 8
 
@@ -166,15 +166,15 @@ class Noting:
     """In the place of the source of bits: remembers the first words of the last draw of each thread."""
 
     def __init__(self, noise: SecureNoise) -> None:
-        self._bits, noise._bits = noise._bits, self  # type: ignore[assignment]
+        self._bits, noise.bits = noise.bits, self  # type: ignore[assignment]
         self._own = threading.local()
 
     @property
     def last(self) -> NDArray[np.uint32]:
         return self._own.words
 
-    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
-        words = self._bits.words(count, out)
+    def words(self, count: int) -> NDArray[np.uint32]:
+        words = self._bits.words(count)
         self._own.words = words[:5].copy()
         return words
 

@@ -8,9 +8,10 @@ from collections import defaultdict
 
 import pytest
 
-from eyestream.core.accountant import Account, Request
+from eyestream.core.accountant import Account
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.meter import Meter
+from eyestream.core.reservation import Request
 from eyestream.streams import StreamKey
 from tests.rigs.memory_ledger import decide
 

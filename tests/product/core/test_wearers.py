@@ -1,5 +1,6 @@
 """Two subjects of one budget, a device and who wears it: no sum of either passes a ceiling, whatever is lost."""
 
+import dataclasses
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from eyestream.core.accountant import Account, AccountState, Announcement, Granted, Request
+from eyestream.core.accountant import Account, AccountState, Announcement
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.meter import WearerOdometer
+from eyestream.core.reservation import Granted, Request
 from eyestream.core.wearers import MOST_WEARERS, Wearers, WearerState
 from eyestream.streams import StreamKey
 from tests.rigs.memory_ledger import MemoryLedger, decide
@@ -35,7 +37,8 @@ def test_both_subjects_must_allow_a_chunk() -> None:
     assert run(account, "aaa", ceilings) == "RRwe", "a wearer's ceiling, before that of the device"
     assert run(account, "bb-", ceilings, first=3) == "RRR", "another wearer, and nobody, still have room"
     assert run(account, "b-", ceilings, first=6) == "weR", "nobody's chunks count for the device alone"
-    assert run(account, "ab-", ceilings, first=8) == "lilili", "the device's ceiling, whoever wears it"
+    assert run(account, "ab-", ceilings, first=8) == "weweli", "the wearer's ceilings are read first, then the device's"
+    assert run(Account(), "ab", Ceilings(lifetime=1, wearer=Ceilings(lifetime=2))) == "Rli"
     assert account.odometer().epsilon == 6
     assert account.odometer().wearers == {ANNA: WearerOdometer(2, 0, 2, 0), BEN: WearerOdometer(2, 0, 2, 0)}
 
@@ -116,14 +119,43 @@ def test_ceilings_of_a_wearer_are_compared_too() -> None:
 
 def test_one_handle_more_than_a_device_may_have_is_withheld() -> None:
     """For ever, as what is forgotten cannot be counted; and whatever the ceilings are. Those who are known go on."""
-    account = Account()
+    account, ceilings = Account(), Ceilings(new_wearers=2 * MOST_WEARERS)
     for wearer in range(1, MOST_WEARERS + 1):
-        assert decide(account, ask(wearer, wearer), Ceilings(), 0) is None
+        assert decide(account, ask(wearer, wearer), ceilings, 0) is None
     account = Account.restored(account.state())
     for index, (wearer, found) in enumerate([(10**6, "wearer"), (1, None), (0, None), (10**6 + 1, "wearer")]):
-        assert decide(account, ask(MOST_WEARERS + 1 + index, wearer), Ceilings(), 0) == found
-    assert decide(account, ask(0, 10**6, key=GAZE), Ceilings(), 0) == "wearer", "its stream is new and is announced"
+        assert decide(account, ask(MOST_WEARERS + 1 + index, wearer), ceilings, 0) == found
+    assert decide(account, ask(0, 10**6, key=GAZE), ceilings, 0) == "wearer", "its stream is new and is announced"
     assert len(account.odometer().wearers) == MOST_WEARERS
+
+
+def test_a_day_has_room_for_so_many_new_handles() -> None:
+    """Also after a restart and for what cannot be read; who was charged before is not new, on whatever day."""
+    account, ceilings = Account(), Ceilings(new_wearers=2)
+    assert run(account, "a-a", ceilings, 10) == "RRR"
+    assert decide(account, ask(3, 11), ceilings, 10) is None
+    account = Account.restored(msgspec.json.decode(msgspec.json.encode(account.state()), type=AccountState))
+    assert run(account, "ba-", ceilings, 10, first=4) == "weRR"
+    assert run(account, "b", ceilings, 11, first=7) == "R"
+    account.take_unreadable()
+    assert decide(account, ask(0, 13, session=2), ceilings, 11) == "wearer", "it may have been of a new handle"
+    assert account.odometer().wearers.keys() == {ANNA, BEN, 11}, "nobody has the handle under which they are counted"
+
+
+def test_what_melts_is_the_day_and_never_a_sum() -> None:
+    account, ceilings = Account(), Ceilings(wearer=Ceilings(day=2, lifetime=4))
+    assert run(account, "aab", ceilings, 10) == "RRR"
+    assert run(account, "-", ceilings, 12, first=3) == "R"
+    before = account.odometer()
+    account.melt(12)
+    assert account.odometer() == before
+    assert {state.wearer: state.today for state in account.state().wearers if state.wearer} == {
+        ANNA: (12, 0, 0, 0, 0),
+        BEN: (12, 0, 0, 0, 0),
+    }
+    account.begin_day_at(10, 12)
+    assert run(account, "a", ceilings, 10, first=4) == "we", "nobody knows any more that all was spent on another day"
+    assert run(account, "aaa", ceilings, 13, first=5) == "RRwe"
 
 
 def test_a_new_wearer_is_announced_before_the_first_grant_alone() -> None:
@@ -184,6 +216,7 @@ class Life:
             day=random_.choice((12, 20, None)),
             lifetime=random_.choice((25, 40)),
             wearer=Ceilings(day=a[0], lifetime=b[0], day_delta=a[1], lifetime_delta=b[1]),
+            new_wearers=random_.choice((1, 1, 32)),
         )
         self._jumps = random_.random() < 0.5
         self._snapshot = Account().state()
@@ -251,6 +284,9 @@ class Life:
         own = self._ceilings.wearer
         assert own is not None
         wearer, day, *_ = self.spent[-1]
+        firsts = {slot[0]: slot[1] for slot in reversed(self.spent) if slot[0]}
+        if list(firsts.values()).count(day) > self._ceilings.new_wearers:
+            return False
         subjects = [(self._ceilings, self.spent)]
         if wearer:
             subjects.append((own, [slot for slot in self.spent if slot[0] == wearer]))
@@ -305,16 +341,23 @@ def one_for_all(forbid: Callable[..., bool]) -> Callable[..., bool]:
 
 
 FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "no ceiling of a wearer is looked at": ("forbid", lambda right: lambda self, *given: False),
-    "another wearer is looked at": ("forbid", one_for_all),
+    "no ceiling of a wearer is looked at": ("forbids", lambda right: lambda self, *given: False),
+    "another wearer is looked at": ("forbids", one_for_all),
     "a snapshot forgets the wearers": ("state", lambda right: lambda self: []),
     "a snapshot forgets what counts on a day": (
         "state",
         lambda right: lambda self: [WearerState(w, e, d, (0, 0, 0, 0, 0)) for w, e, d, _ in right(self)],
     ),
     "what cannot be read is nobody's": ("merge", lambda right: lambda self, *given: None),
-    "a new wearer is not announced": ("known", lambda right: lambda self, wearer: True),
+    "a new wearer is not announced": ("is_known", lambda right: lambda self, wearer: True),
     "who was announced is not known": ("announce", lambda right: lambda self, wearer: None),
+    "new handles of a day are not counted": (
+        "forbids",
+        lambda right: (
+            lambda self, w, ceilings, *given: right(self, w, dataclasses.replace(ceilings, new_wearers=9), *given)
+        ),
+    ),
+    "a snapshot forgets who was new": ("state", lambda right: lambda self: [s for s in right(self) if s.wearer]),
     "a chunk is charged to the device alone": ("take", lambda right: lambda self, *given: None),
 }
 

@@ -1,14 +1,16 @@
 """Mechanisms of somebody else, each with one thing wrong; which configurations name by its place."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from eyestream.core.additive.core import PostProcessing
-from eyestream.core.calibration import PerFeatureTables
-from eyestream.core.kinds import Claim, KAnonymity, NoClaim
+from eyestream.core.calibration import Calibration, PerFeatureTables
+from eyestream.core.kinds import Claim, NoClaim
 from eyestream.core.mechanisms.entry import Entry
 from eyestream.core.mechanisms.fourier import CFPA
-from eyestream.core.release_type import Corpora, OutputSchema
+from eyestream.core.release_type import InputDomain, OutputSchema
+from eyestream.errors import CalibrationError
+from eyestream_lab.corpora.claims import KAnonymity
 
 __all__ = [
     "BASELINE",
@@ -20,6 +22,7 @@ __all__ = [
     "OTHER_SCHEMA",
     "OTHER_STEP",
     "WHOLE_CORPUS",
+    "Corpora",
 ]
 
 
@@ -59,6 +62,21 @@ class _OtherStep(CFPA):
     @property
     def schema(self) -> OutputSchema:
         return replace(super().schema, step_s=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpora(InputDomain):
+    """A corpus of recordings, whole; offline alone. It has no chunks, and no calibration of them."""
+
+    live: ClassVar[bool] = False
+
+    def takes(self, n: int) -> bool:
+        """Never: a corpus has no chunks."""
+        return False
+
+    def check(self, calibration: Calibration) -> None:
+        """Refuse every calibration of chunks, by a CalibrationError."""
+        raise CalibrationError("a corpus is released whole: no calibration of chunks is for it")
 
 
 class _WholeCorpus(CFPA):

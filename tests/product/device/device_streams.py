@@ -8,7 +8,7 @@ import numpy as np
 from eyestream.core.chunking.chunks import DueChunk
 from eyestream.core.chunking.device import Device
 from eyestream.core.chunking.settings import DeviceSettings
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
 SESSION = 5
 

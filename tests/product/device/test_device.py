@@ -11,7 +11,8 @@ from eyestream.core.chunking.chunks import RowSpan
 from eyestream.core.chunking.device import Device
 from eyestream.core.reservation import RowMark
 from eyestream.errors import ConfigError, PayloadError
-from eyestream.wire.messages import MAX_U64, RawRows
+from eyestream.wire.envelope import MAX_U64
+from eyestream.wire.raw import RawRows
 from tests.product.device.device_streams import SESSION, balanced, columns, message, seen, settings
 
 

@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from eyestream.core.chunking.chunks import DueChunk, RowSpan
 from eyestream.core.chunking.device import Device
 from eyestream.core.reservation import RowMark
-from eyestream.wire.messages import MAX_U64, RawRows
+from eyestream.wire.envelope import MAX_U64
+from eyestream.wire.raw import RawRows
 from tests.product.device.device_streams import SESSION, balanced, settings
 
 

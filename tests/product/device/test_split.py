@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eyestream.core.chunking.chunks import DueChunk
 from eyestream.core.chunking.device import Device
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from tests.product.device.device_streams import SESSION, balanced, seen, settings
 
 lengths = st.sampled_from([1, 2, 4, 8, 32])

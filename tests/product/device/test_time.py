@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from eyestream.core.chunking.device import Clock, Device
-from eyestream.wire.messages import MAX_U64, RawRows
+from eyestream.wire.envelope import MAX_U64
+from eyestream.wire.raw import RawRows
 from tests.product.device.device_streams import SESSION, balanced, columns, message, seen, settings
 
 Array = NDArray[np.float64]

@@ -9,7 +9,8 @@ import pytest
 
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
-from eyestream.wire.messages import decode_meta, decode_private, decode_status
+from eyestream.wire.release import decode_meta, decode_private
+from eyestream.wire.status import decode_status
 from eyestream_lab.embedded import embedded_broker
 from eyestream_lab.testing.clocks import until
 from tests.rigs.nats import NatsServer, patiently

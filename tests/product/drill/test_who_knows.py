@@ -12,7 +12,8 @@ ROOMS = {
         "eyestream.core.tiles",
         "eyestream.core.mechanisms.tile",
         "eyestream.gaze.slots",
-        "eyestream.gaze.next_tile",
+        "eyestream_lab.gatekeeper.next_tile",
+        "eyestream_lab.hindsight.tile",
         "eyestream_lab.mechanisms.tile",
         "eyestream_lab.calibration.tiles",
         "eyestream_lab.samples.tile_response",
@@ -24,7 +25,7 @@ ROOMS = {
 
 OUTSIDE = {
     "tile": {"eyestream_lab.corpora.samples"},
-    "kaleido": {"eyestream_lab.corpora.samples", "eyestream_lab.samples.kaleido_published"},
+    "kaleido": {"eyestream_lab.corpora.samples", "eyestream_lab.samples.baselines"},
     "task-words": {"eyestream_lab.cli.calibrate"},
 }
 """Who else imports something of it: systems that release corpora, and who reads labels."""
@@ -56,7 +57,7 @@ def test_few_files_know_a_kind(kind: str) -> None:
     "line",
     [
         "from eyestream.core import tiles",
-        "from eyestream.core.tiles.reader import Code",
+        "from eyestream.core.tiles.reader import TileCode",
         "from eyestream.core.mechanisms.tile import Tile",
     ],
 )

@@ -12,12 +12,14 @@ import pytest
 from eyestream.errors import LinkError
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, RefusedError, Will, connect
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream_lab.testing.clocks import until
 from tests.product.faults.deployment import PASSWORDS, Deployment
 from tests.rigs.payloads import rows_of_a_stranger
 
-TOPICS = {leaf: f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("raw", "private", "meta", "status", "budget")}
+TOPICS = {
+    leaf: f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("raw", "private", "meta", "status", "budget", "odometer")
+}
 TOPICS |= {leaf: f"eyestream/v1/hmd-1/gaze/{leaf}" for leaf in ("ask", "answer")}
 TOPICS["own status"] = "eyestream/v1/sidecar/sidecar/status"
 TOPICS["foreign"] = "somewhere/else"
@@ -29,7 +31,7 @@ FILTERS = (
     "$share/{role}/eyestream/#",
     "$share/{role}/#",
 )
-RELEASED = {"private", "meta", "status", "budget", "own status"}
+RELEASED = {"private", "meta", "status", "budget", "odometer", "own status"}
 ALLOWED = {
     ("raw", "tracker", "write"): {"raw"},
     ("raw", "sidecar", "read"): {"raw"},

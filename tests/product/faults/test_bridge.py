@@ -156,7 +156,8 @@ async def test_what_is_released_crosses_and_nothing_raw(parts: Parts) -> None:
         assert all(expiry is not None and 0 < expiry <= 60 for expiry in expiries)
     own = sidecar_status_topic("sidecar")
     assert {message.topic for message in far} <= {
-        wanted, own, NOTICE, *(f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("meta", "status", "budget")),
+        *(wanted, own, NOTICE),
+        *(f"eyestream/v1/hmd-1/features/{leaf}" for leaf in ("meta", "status", "budget", "odometer")),
     }  # fmt: skip
 
 
@@ -275,7 +276,7 @@ async def test_a_headset_whose_lines_are_taken_out_is_not_heard_any_more(parts: 
         lines = parts.cloud.acl.read_text().splitlines()
         others = lines.index("user application")
         kept = [line for line in lines[:others] if not line.startswith("topic write")] + lines[others:]
-        assert len(lines) - len(kept) == 6
+        assert len(lines) - len(kept) == 7
         parts.cloud.acl.write_text("\n".join(kept) + "\n")
         parts.cloud.signal(signal.SIGHUP)
         for turn in range(20):  # the broker reads it again a moment later
@@ -357,5 +358,5 @@ async def test_no_application_takes_the_bridges_place(parts: Parts) -> None:
 def test_the_bridge_takes_nothing_in_and_names_no_raw_topic() -> None:
     lines = [line.split() for line in (CONFIGURATIONS / "bridge.conf").read_text().splitlines()]
     topics = [words[1:] for words in lines if words[:1] == ["topic"]]
-    assert [words[1] for words in topics] == ["out"] * 4
-    assert {words[0].rpartition("/")[2] for words in topics} == {"private", "meta", "status", "budget"}
+    assert [words[1] for words in topics] == ["out"] * 5
+    assert {words[0].rpartition("/")[2] for words in topics} == {"private", "meta", "status", "budget", "odometer"}

@@ -25,7 +25,8 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.plan import resolved
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import PrivateChunk, decode_meta, decode_private, decode_status, encode_private
+from eyestream.wire.release import PrivateChunk, decode_meta, decode_private, encode_private
+from eyestream.wire.status import decode_status
 from eyestream_lab.testing.clocks import until
 from tests.product.faults.deployment import Deployment
 from tests.rigs.mosquitto import Mosquitto
@@ -159,6 +160,7 @@ def test_the_brokers_that_we_ship_pass(deployment: Deployment, tmp_path: Path) -
         "raw broker: raw rows are not retained",
         "private broker: what the sidecar writes reaches the application",
         "private broker: what is left of a budget reaches the application",
+        "private broker: what was spent reaches the application",
         "private broker: it takes a chunk of this configuration, and hands it on",
         "private broker: the application writes no private chunks",
         "private broker: the tracker writes no private chunks",
@@ -174,6 +176,7 @@ FAULTS = [
     ("private", "acl", "topic read", "topic readwrite", "private broker: the application writes no private"),
     ("private", "acl", "topic write", "# topic write", "private broker: what the sidecar writes reaches"),
     ("private", "acl", "topic write eyestream/v1/+/+/budget", "", "private broker: what is left of a budget reaches"),
+    ("private", "acl", "topic write eyestream/v1/+/+/odometer", "", "private broker: what was spent reaches"),
     ("raw", "passwd", None, "", "raw broker: the sidecar gets in"),
     ("raw", "acl", None, "\n", "raw broker: rows of the tracker reach the sidecar"),
 ]

@@ -9,7 +9,7 @@ import pytest
 from eyestream.cli.main import main
 from eyestream.ops.check_brokers import laptop_findings
 from eyestream.rim import config
-from eyestream.rim.plan import plan, resolve
+from eyestream.rim.plan import plan
 from tests.rigs.mosquitto import Mosquitto
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,8 +62,8 @@ async def test_a_broker_that_other_machines_reach_is_named(tmp_path: Path) -> No
 def test_a_check_resolves_the_configuration_once(
     mosquitto: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made, load_stream_parts = [], resolve.load_stream_parts
-    monkeypatch.setattr(plan, "load_stream_parts", lambda *given: made.append(given) or load_stream_parts(*given))
+    made, load_stream_parts = [], plan._load_stream_parts
+    monkeypatch.setattr(plan, "_load_stream_parts", lambda *given: made.append(given) or load_stream_parts(*given))
     path = initialised(tmp_path / "sidecar", mosquitto.url)
     main(["check", "--laptop", "--config", str(path)])
     assert "pass  private broker: it takes a chunk of this configuration" in capsys.readouterr().out

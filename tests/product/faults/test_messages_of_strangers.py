@@ -25,14 +25,14 @@ from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.gaze import Place
-from eyestream.rim.sources.mqtt import MqttSource, Options
+from eyestream.rim.sources.mqtt import MqttOptions, MqttSource
 from eyestream.sdk.chunks import Chunks
 from eyestream.sdk.discovery import Found, discover, discovering
-from eyestream.sdk.gatekeeper import answer_questions
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import answer_topic, ask_topic
+from eyestream_lab.gatekeeper.serving import answer_questions
 from eyestream_lab.testing.clocks import until
 from tests.product.faults.deployment import Deployment
 from tests.rigs.hostile.properties import KNOWN, Case, cases
@@ -126,7 +126,9 @@ async def at_work(brokers: Brokers, settings: Settings) -> AsyncIterator[Listene
     application, gatekeeper = (brokers.login(role, "private") for role in ("application", "gatekeeper"))
     tracker, ready, answers = brokers.login("tracker", "raw"), asyncio.Event(), list[Message]()
     watch = Watch(application)
-    gaze = MqttSource(Options(), load_profile("mqtt").at_rate(200.0), Place(DEVICE, brokers.login("sidecar", "raw")))
+    gaze = MqttSource(
+        MqttOptions(), load_profile("mqtt").at_rate(200.0), Place(DEVICE, brokers.login("sidecar", "raw"))
+    )
     listening = asyncio.Event()
     async with contextlib.AsyncExitStack() as stack:
         sidecar = await stack.enter_async_context(running(settings))

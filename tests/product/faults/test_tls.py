@@ -18,7 +18,7 @@ from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.sdk.subscriber import subscribe
-from eyestream.wire.messages import Budget, encode_budget
+from eyestream.wire.status import Budget, encode_budget
 from eyestream_lab.testing.clocks import until
 from tests.product.faults.deployment import PASSWORDS, Deployment
 from tests.rigs.certificates import Authority, Certificate

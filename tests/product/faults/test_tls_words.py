@@ -53,7 +53,7 @@ class Hasty(Listener):
 
 
 @dataclass(frozen=True)
-class World:
+class Authorities:
     """An authority that is known, one that is not, and what a broker shows."""
 
     known: Authority
@@ -71,11 +71,11 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(Authority(tmp_path), Authority(tmp_path, "foreign"))
+def world(tmp_path: Path) -> Authorities:
+    return Authorities(Authority(tmp_path), Authority(tmp_path, "foreign"))
 
 
-def certificate(shown: Callable[[World], Certificate | None]) -> Callable[[World], Listener]:
+def certificate(shown: Callable[[Authorities], Certificate | None]) -> Callable[[Authorities], Listener]:
     return lambda world: ScriptedBroker(tls=world.shown(shown(world)))
 
 
@@ -146,7 +146,7 @@ async def entered(settings: BrokerSettings) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_fault_of_a_broker_is_a_sentence_with_its_remedy(
-    world: World, monkeypatch: pytest.MonkeyPatch, fault: str
+    world: Authorities, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr(transport, "CONNECT_SECONDS", 0.6)
     made, why = FAULTS[fault]
@@ -158,7 +158,7 @@ async def test_each_fault_of_a_broker_is_a_sentence_with_its_remedy(
 
 
 @pytest.mark.parametrize("latest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_a_client_certificate_that_is_wanted(world: World, latest: ssl.TLSVersion) -> None:
+async def test_a_client_certificate_that_is_wanted(world: Authorities, latest: ssl.TLSVersion) -> None:
     context = world.shown(wants=True)
     context.maximum_version = latest
     with strict(context) as url:
@@ -175,7 +175,7 @@ async def test_a_client_certificate_that_is_wanted(world: World, latest: ssl.TLS
 
 
 @pytest.mark.parametrize("version", ["auto", "5", "3.1.1"])
-async def test_a_port_that_speaks_tls_is_recognised(world: World, version: str) -> None:
+async def test_a_port_that_speaks_tls_is_recognised(world: Authorities, version: str) -> None:
     """In plain words, by a broker whose certificate nobody has to know; one that only hangs up is no such port."""
     async with ScriptedBroker(tls=world.shown()) as broker, Hasty(b"") as hasty:
         plain = broker.url.replace("mqtts", "mqtt")
@@ -205,7 +205,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_programs_import_says_it_too(world: World, way: str) -> None:
+async def test_what_programs_import_says_it_too(world: Authorities, way: str) -> None:
     async with ScriptedBroker(tls=world.shown(), refusal=5) as broker:
         settings = BrokerSettings(broker.url, ca_file=world.known.pem)
         assert "correct the login" in await refusal(WAYS[way](settings))
@@ -214,7 +214,7 @@ async def test_what_programs_import_says_it_too(world: World, way: str) -> None:
 
 
 @pytest.mark.long
-async def test_every_command_says_it_in_one_line(world: World, tmp_path: Path) -> None:
+async def test_every_command_says_it_in_one_line(world: Authorities, tmp_path: Path) -> None:
     recording = tmp_path / "one.npz"
     recordings.save(Recording(np.arange(9) / 2.0, np.ones((9, 1)), ("one",)), recording)
     commands = (["devices"], ["monitor"], ["listen", "--device", "d"], ["gatekeeper", "--device", "d"])
@@ -236,7 +236,7 @@ async def test_every_command_says_it_in_one_line(world: World, tmp_path: Path) -
             assert b"correct the login" in await said(*words, *there)
 
 
-async def test_a_check_of_a_port_says_it_too(world: World, tmp_path: Path) -> None:
+async def test_a_check_of_a_port_says_it_too(world: Authorities, tmp_path: Path) -> None:
     async with ScriptedBroker(tls=world.shown()) as broker:
         trusting = ssl.create_default_context(cafile=world.known.pem)
         way = Endpoint("127.0.0.1", broker.port, tls=trusting)
@@ -257,7 +257,7 @@ class Deaf(Listener):
         await asyncio.Event().wait()
 
 
-async def test_a_link_is_cut_by_force_after_its_time(world: World) -> None:
+async def test_a_link_is_cut_by_force_after_its_time(world: Authorities) -> None:
     """TLS waits until the peer says goodbye too: `leave` must not."""
 
     async def body() -> None:
@@ -272,7 +272,7 @@ async def test_a_link_is_cut_by_force_after_its_time(world: World) -> None:
             await body()
 
 
-async def test_a_broker_that_restarts_is_waited_for(world: World) -> None:
+async def test_a_broker_that_restarts_is_waited_for(world: Authorities) -> None:
     """Links that it ends with a goodbye of TLS, and with none: both come back, and nothing is raised on the way."""
     links: list[Link] = []
 
@@ -295,7 +295,7 @@ async def test_a_broker_that_restarts_is_waited_for(world: World) -> None:
 
 @pytest.mark.needs("mosquitto")
 async def test_a_sidecar_and_an_application_outlive_a_broker_that_restarts(
-    tmp_path_factory: pytest.TempPathFactory, world: World, tmp_path: Path
+    tmp_path_factory: pytest.TempPathFactory, world: Authorities, tmp_path: Path
 ) -> None:
     """By SIGTERM and by SIGKILL, while rows come in."""
     shown, port = world.known.issue("broker", host="localhost"), free_port()

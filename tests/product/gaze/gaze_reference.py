@@ -223,7 +223,7 @@ def features(found: Found, end: int, any_pupil: bool, small_below: float) -> Arr
     amplitude, right = np.hypot(s[:, 3], s[:, 4]), s[:, 3] > 0
     angle, small = np.degrees(np.arctan2(s[:, 4], s[:, 3])), amplitude < small_below
     letters = np.where(small, np.round(angle / 45) % 8, 8 + np.round(angle / 22.5) % 16).astype(int)
-    counts = [len(s), small.sum(), (~small).sum(), right.sum(), (~right).sum()]
+    counts = [len(s), *(int(those.sum()) for those in (small, ~small, right, ~right))]
     out = [len(f) / 30, *(count / 30 for count in counts), len(s) / len(f) if len(f) else 0.0]
     out += [count / len(s) if len(s) else 0.0 for count in counts[1:]]
     out += [of(amplitude, np.mean), of(amplitude, np.var), of(amplitude, np.max)]

@@ -15,7 +15,7 @@ from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, LiveFrontEnd, LiveRows
 from eyestream.gaze.samples import Samples
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from tests.rigs.gaze_people import gaze, profile
 
 RATE_HZ = 60.0

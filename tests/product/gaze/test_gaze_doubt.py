@@ -42,8 +42,8 @@ NONSENSE: list[tuple[Callable[[Gaze], Gaze], str]] = [
     (lambda points: 0.5 + points / 60.0, "still"),
     (np.zeros_like, "same"),
     (lambda points: np.random.default_rng(1).uniform(-20.0, 20.0, points.shape), "noise"),
-    (lambda points: points[::3], "rate"),
-    (lambda points: np.repeat(points, 2, axis=0), "rate"),
+    (lambda points: points[::3], "slow"),
+    (lambda points: np.repeat(points, 2, axis=0), "fast"),
 ]
 NAMES = ["pixels", "radians", "parts of a screen", "zeros", "noise", "slow", "fast"]
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from eyestream.gaze.events import Blink, Event
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd
-from eyestream.gaze.samples import Rows, Samples
+from eyestream.gaze.samples import Samples, TimedRows
 from tests.rigs.gaze_people import gaze, profile
 
 MADE = profile(60.0)
 
 
-def together(parts: list[Rows]) -> Rows:
-    return Rows(np.concatenate([r.t for r in parts]), np.concatenate([r.values for r in parts]))
+def together(parts: list[TimedRows]) -> TimedRows:
+    return TimedRows(np.concatenate([r.t for r in parts]), np.concatenate([r.values for r in parts]))
 
 
 def still(seconds: float, rate_hz: float = 60.0, start_s: float = 0.0) -> Samples:

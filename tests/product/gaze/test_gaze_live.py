@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from eyestream.gaze.clock_map import PERIOD_S
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, SILENCE_S, LiveFrontEnd, LiveRows
-from eyestream.gaze.samples import Rows, Samples
+from eyestream.gaze.samples import Samples, TimedRows
 from tests.rigs.gaze_people import gaze, profile
 
 RATE_HZ = 250.0
@@ -48,7 +48,7 @@ def cadence(made: list[tuple[float, LiveRows]]) -> None:
     np.testing.assert_allclose(np.diff(rows), 0.5, atol=1e-6)
 
 
-def batch(samples: Samples, live: LiveFrontEnd) -> Rows:
+def batch(samples: Samples, live: LiveFrontEnd) -> TimedRows:
     """The rows of the same samples as a recording, from the session's first one on."""
     return FrontEnd(live.profile).feed(samples[int(np.searchsorted(samples.t, live._origin)) :])
 
@@ -196,3 +196,24 @@ def test_a_sample_at_the_end_of_a_window_belongs_to_it() -> None:
     whole = batch(regular, live)
     assert len(rows) >= 7
     np.testing.assert_array_equal(np.concatenate([row.values for row in rows]), whole.values[: len(rows)])
+
+
+def test_after_a_cut_no_row_has_gaze_of_before() -> None:
+    """Two people before the cut, of whom one has gone: the rows after it are the same, and of another session."""
+    later, told = person(140.0, seed=4), []
+    for seed in (5, 6):
+        before = person(70.0, seed=seed)
+        live = LiveFrontEnd(profile(RATE_HZ))
+        live.take(before[0], before[1])
+        rows = live.due(71.0)
+        assert rows
+        live.cut()
+        assert [made.end for made in live.due(71.0)] == [True]
+        first = int(np.searchsorted(later[1], 72.5))
+        live.take(later[0][first:], later[1][first:])
+        after = live.due(140.0)
+        assert {made.session for made in after} == {rows[-1].session + 1}
+        assert after[0].number == 0
+        told.append(np.concatenate([made.values for made in after]))
+    assert np.isfinite(told[0]).any()
+    np.testing.assert_array_equal(told[0], told[1])

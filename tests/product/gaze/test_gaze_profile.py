@@ -11,7 +11,7 @@ from eyestream.gaze import profile_text
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.profile import Camera, Columns, Detection, Profile
 from eyestream.gaze.profile_text import detector_hash, front_end_hash, parse_profile
-from eyestream.gaze.profile_text import profile_text as text_of
+from eyestream_lab.files.inspection import profile_text as text_of
 from tests.rigs.gaze_people import PROFILES, profile, shipped
 
 SHIPPED = (

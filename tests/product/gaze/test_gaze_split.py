@@ -8,7 +8,7 @@ import pytest
 from eyestream.gaze.features import NAMES
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.profile import Profile
-from eyestream.gaze.samples import Rows, Samples
+from eyestream.gaze.samples import Samples, TimedRows
 from tests.product.gaze import gaze_reference as reference
 from tests.rigs.gaze_people import PEOPLE, gaze, person, profile
 
@@ -29,16 +29,16 @@ def pieces(samples: Samples, seed: int) -> list[Samples]:
     return [samples[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
 
-def run(made: Profile, parts: list[Samples]) -> Rows:
+def run(made: Profile, parts: list[Samples]) -> TimedRows:
     front_end = FrontEnd(made)
     return joined([front_end.feed(part) for part in parts])
 
 
-def joined(rows: list[Rows]) -> Rows:
-    return Rows(np.concatenate([r.t for r in rows]), np.concatenate([r.values for r in rows]))
+def joined(rows: list[TimedRows]) -> TimedRows:
+    return TimedRows(np.concatenate([r.t for r in rows]), np.concatenate([r.values for r in rows]))
 
 
-def assert_same(found: Rows, wanted: Rows) -> None:
+def assert_same(found: TimedRows, wanted: TimedRows) -> None:
     np.testing.assert_array_equal(found.t, wanted.t)
     np.testing.assert_array_equal(found.values, wanted.values)
 

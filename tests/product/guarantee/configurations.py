@@ -9,9 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import eyestream
-from eyestream.core.accountant import Account, Announcement, Request
+from eyestream.core.accountant import Account, Announcement
 from eyestream.core.charge import EPSILON_UNITS, Charge, spendable
 from eyestream.core.mechanisms import CFPA, DCFPA, KLT, LPA
+from eyestream.core.reservation import Request
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.rim import config
 from eyestream.rim.config import Settings

@@ -9,7 +9,7 @@ from eyestream.core.charge import Charge
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream_lab.testing.clocks import until
 from tests.product.guarantee.evil_broker import EvilBroker
 from tests.rigs.mosquitto import Mosquitto

@@ -18,7 +18,7 @@ from eyestream.errors import LedgerError
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import decode_private
+from eyestream.wire.release import decode_private
 from tests.product.guarantee.scarce import CHUNKS, EPSILON, in_child, work
 from tests.rigs.payloads import rows_of_a_stranger
 

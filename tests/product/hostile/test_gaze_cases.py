@@ -16,7 +16,7 @@ from eyestream.gaze.clock_map import PERIOD_S
 from eyestream.gaze.intake import take_in
 from eyestream.gaze.live import DELAY_S, LiveFrontEnd, LiveRows
 from eyestream.gaze.outlets import Channel, Outlet, Wanted, taking
-from eyestream.gaze.profile_text import parse_profile, profile_text
+from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.gaze_columns import GazeColumns
@@ -27,6 +27,7 @@ from eyestream.rim.sources.neon import _Stream
 from eyestream.wire.gaze import decode_gaze, encode_gaze
 from eyestream.wire.rtp import read_gaze, read_reports, read_rtp
 from eyestream.wire.rtsp import Description
+from eyestream_lab.files.inspection import profile_text
 from eyestream_lab.simulation.gaze import GazePerson, gaze_of
 
 CASES = [json.loads(line) for line in (Path(__file__).with_name("gaze.jsonl")).read_text().splitlines()]

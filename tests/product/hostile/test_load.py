@@ -15,7 +15,7 @@ from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.sidecar.sender import Outbox
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES
 from tests.rigs.footprint import rss_bytes
 from tests.rigs.hostile.corpus import every, payload
 from tests.rigs.rig import device_of, reserved_spans

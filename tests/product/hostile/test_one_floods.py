@@ -16,7 +16,8 @@ from eyestream.rim.mqtt.messages import TOO_LARGE
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline
 from eyestream.rim.sidecar.worker import _Share
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES, encode_raw
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES
+from eyestream.wire.raw import encode_raw
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import MOST_ROWS, N, flooding
 

@@ -15,17 +15,16 @@ import pytest
 from eyestream.errors import PayloadError
 from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.wire import envelope
-from eyestream.wire.messages import REASONS, decode_raw, encode_raw
+from eyestream.wire.envelope import REASONS
+from eyestream.wire.raw import decode_raw, encode_raw
 from eyestream.wire.topics import parse_topic
 from tests.rigs.hostile.corpus import FEATURES, FOLDER, SCHEMA, every, payload, read
-from tests.rigs.hostile.judge import NESTING_DEPENDS, judge
+from tests.rigs.hostile.judge import judge
 from tests.rigs.rig import N, World
 
 CASES = every()
 REFUSED = [case for case in CASES if case["reason"] is not None]
 TAKEN = [case for case in CASES if case["reason"] is None]
-OF_DEPTH = REASONS if sys.version_info >= (3, 12) else frozenset({"nesting"})
-"""Words for what is nested deep: an interpreter with room for it goes on to the next question."""
 
 
 def reason(data: bytes) -> str:
@@ -35,10 +34,6 @@ def reason(data: bytes) -> str:
     except PayloadError as error:
         return error.reason
     return ""
-
-
-def expected(case: dict[str, Any], word: str) -> bool:
-    return word == case["reason"] or (case["reason"] == "nesting" and word in OF_DEPTH)
 
 
 def test_there_are_enough_and_no_two_are_the_same() -> None:
@@ -60,15 +55,12 @@ def test_the_files_are_what_the_script_writes(tmp_path: Path) -> None:
 
 
 def test_each_is_refused_with_its_reason() -> None:
-    assert [case["name"] for case in REFUSED if not expected(case, reason(payload(case)))] == []
+    assert [case["name"] for case in REFUSED if reason(payload(case)) != case["reason"]] == []
 
 
 def test_a_second_reading_of_the_format_comes_to_the_same() -> None:
     for case in CASES:
-        word = judge(payload(case), FEATURES, SCHEMA)
-        if sys.version_info >= (3, 12) and "nesting" in (case["reason"] or ""):
-            continue  # Python looks deeper than 3.11, where the list was made
-        assert word in (case["reason"] or "", NESTING_DEPENDS), case["name"]
+        assert judge(payload(case), FEATURES, SCHEMA) == (case["reason"] or ""), case["name"]
 
 
 @pytest.mark.parametrize("case", TAKEN, ids=[case["name"] for case in TAKEN])
@@ -94,9 +86,7 @@ async def test_the_pipeline_lives_counts_exactly_and_takes_the_next_good_row(tmp
     for case in read("topics"):
         await world.take(Arrival(case["topic"], encode_raw(1, 0, np.zeros((1, 3)), SCHEMA), 0.0))
         count["topic"] += 1
-    if sys.version_info < (3, 12):
-        assert world.pipeline.counters.rejected == count
-    assert world.pipeline.counters.rejected.total() == count.total()
+    assert world.pipeline.counters.rejected == count
     assert world.pipeline.counters.taken == world.device().counters.accepted == len(REFUSED)
     assert world.pipeline.counters.released == len(REFUSED) // N
     assert world.pipeline.counters.dropped == {}
@@ -152,7 +142,7 @@ def test_bad_and_good_in_turn(rounds: int) -> None:
 def test_without_the_size_cap_the_corpus_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(envelope, "MAX_PAYLOAD_BYTES", 2**40)
     monkeypatch.setattr(envelope.open_envelope, "__defaults__", (2**40,))
-    wrong = [case for case in REFUSED if not expected(case, reason(payload(case)))]
+    wrong = [case for case in REFUSED if reason(payload(case)) != case["reason"]]
     assert {case["reason"] for case in wrong} == {"oversize"}
     assert len(wrong) >= 16
 
@@ -164,14 +154,14 @@ def test_with_the_version_looked_at_last_the_corpus_would_notice(monkeypatch: py
         __slots__ = ()
 
     monkeypatch.setattr(envelope, "_VERSION_ONE", Anything([b""]))
-    wrong = [case for case in REFUSED if not expected(case, reason(payload(case)))]
+    wrong = [case for case in REFUSED if reason(payload(case)) != case["reason"]]
     assert {case["reason"] for case in wrong} == {"version"}
     assert len(wrong) >= 100
 
 
 def test_without_a_look_at_repeated_keys_the_corpus_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(envelope, "_entries", lambda message: _Any())
-    wrong = {case["reason"] for case in REFUSED if not expected(case, reason(payload(case)))}
+    wrong = {case["reason"] for case in REFUSED if reason(payload(case)) != case["reason"]}
     assert wrong == {"duplicate_key"}
 
 

@@ -14,7 +14,7 @@ import pytest
 from eyestream.core.accountant import Account
 from eyestream.core.charge import Ceilings
 from eyestream.core.chunking.session import SessionChunker
-from eyestream.wire.messages import MAX_U64
+from eyestream.wire.envelope import MAX_U64
 from tests.rigs.rig import EPSILON, N, World, forget_rows, reserved_spans
 
 FAR = [2**31, 2**32 - 2, 2**32, 2**53 + 1, 2**63 - 1, 2**63, MAX_U64 - 9, MAX_U64 - 1]

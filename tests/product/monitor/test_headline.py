@@ -12,7 +12,8 @@ from eyestream.monitor.headline import HeadlineFacts, headline
 from eyestream.monitor.watch import Watch
 from eyestream.rim.config import BrokerSettings
 from eyestream.sdk.discovery import Found
-from eyestream.wire.messages import STATUS_REASONS, Status, encode_meta, encode_status
+from eyestream.wire.release import encode_meta
+from eyestream.wire.status import STATUS_REASONS, Status, encode_status
 from tests.rigs.spoken import described_as
 
 FINE = HeadlineFacts(True, "there", Status("online", "ready"), described=True, silent=False)
@@ -22,6 +23,7 @@ WORST_FIRST: list[tuple[str, dict[str, Any]]] = [
     ("the sidecar is away", {"sidecar": "away"}),
     ("the sidecar is lost", {"status": Status("offline", "lost")}),
     ("the sidecar has stopped", {"status": Status("offline", "stopped")}),
+    ("its ledger went back", {"went_back": True}),
     ("another sidecar serves", {"status": Status("degraded", "owner")}),
     ("a fault of the sidecar", {"status": Status("degraded", "internal")}),
     ("the ledger cannot be used", {"status": Status("degraded", "ledger")}),
@@ -34,7 +36,7 @@ WORST_FIRST: list[tuple[str, dict[str, Any]]] = [
     ("no word from the sidecar", {"status": None}),
     ("the stream is not described", {"described": False}),
     ("a sidecar of this broker is away", {"sidecar": "unsure"}),
-    ("online, but chunks are overdue", {"silent": True}),
+    ("online, but chunks are overdue: the log of the sidecar names the cause", {"silent": True}),
 ]
 
 
@@ -71,7 +73,7 @@ def test_every_reason_has_its_words() -> None:
     assert headline(replace(FINE, status=Status("degraded", "ready"))).bad
 
 
-class World:
+class InventedWatch:
     """A watch without a broker, whose streams and sidecars we invent."""
 
     def __init__(self) -> None:
@@ -99,7 +101,7 @@ class World:
 
 
 def test_no_stream_is_ready_while_its_sidecar_is_away() -> None:
-    world = World()
+    world = InventedWatch()
     one = world.stream("hmd-1")
     world.sidecar("s1", "online", "ready")
     assert world.line(one) == "online: private chunks come"
@@ -111,7 +113,7 @@ def test_no_stream_is_ready_while_its_sidecar_is_away() -> None:
 
 async def test_of_several_sidecars_the_next_chunk_tells_whose_is_away() -> None:
     """Applications are not told which one serves which device."""
-    world = World()
+    world = InventedWatch()
     mine, other = world.stream("hmd-1"), world.stream("hmd-2")
     world.sidecar("s1", "online", "ready")
     world.sidecar("s2", "online", "ready")
@@ -124,7 +126,7 @@ async def test_of_several_sidecars_the_next_chunk_tells_whose_is_away() -> None:
 
 
 def test_what_another_device_says_is_never_shown() -> None:
-    world = World()
+    world = InventedWatch()
     mine, other = world.stream("hmd-1"), world.stream("hmd-2")
     before = mine.state(world.watch._sidecar_of(mine))
     other.chunks.status, other.silent, other.missing = Status("degraded", "ledger"), True, 9

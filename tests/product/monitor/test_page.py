@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from eyestream.cli.monitor import monitoring
 from eyestream.rim.config import BrokerSettings
+from eyestream.wire.release import encode_meta
 from tests.product.monitor.test_strangers import STRANGE
 from tests.rigs.browser import Browser, contrast, luminance, opened_browser
 from tests.rigs.mosquitto import Mosquitto
-from tests.rigs.spoken import Spoken, speaking_to
+from tests.rigs.spoken import Spoken, described_as, speaking_to
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("chromium", "mosquitto")]
 
@@ -77,6 +79,24 @@ async def test_what_an_application_receives_is_shown(mosquitto: Mosquitto, brows
         await shown(browser, text("links"), "broker: connected. ledger: fails")
         await stream.status("online", "ready")
         await shown(browser, text("state"), "online: private chunks come")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("asked features: rate_fixations\nbaseline: the first 2 chunks", "change since the first minute"),
+        ("baseline: the first 2 chunks", "change since the first minute, plus a public mean"),
+        ("no baseline: nothing", "private value"),
+    ],
+)
+async def test_the_page_tells_changes_from_levels(
+    mosquitto: Mosquitto, browser: Browser, words: str, kind: str
+) -> None:
+    async with watched(mosquitto, browser) as stream:
+        meta = replace(described_as(stream.names, stream.units), guarantee=f"claim: 1.5\n{words}")
+        await stream.say("meta", encode_meta(meta))
+        await stream.chunk(0)
+        await shown(browser, text("chosen"), f"rate_fixations: {kind}, unit 1/s, error ± 0.5")
 
 
 async def test_a_page_that_opens_later_has_the_chunks_before(mosquitto: Mosquitto, browser: Browser) -> None:

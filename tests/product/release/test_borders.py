@@ -8,7 +8,7 @@ import pytest
 from eyestream.core.chunking.settings import Release as When
 from eyestream.core.release.order import Effect, Release, ReleaseOrder
 from eyestream.core.reservation import Granted, Request
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from tests.product.release.worlds import CHARGE, N, place, requests_of, settings
 
 Message = tuple[float, RawRows]

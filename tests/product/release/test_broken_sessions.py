@@ -22,7 +22,7 @@ from eyestream.core.kinds import Loss
 from eyestream.core.release.stream import StreamRelease
 from eyestream.core.scopes import Deployment, scopes_of
 from eyestream.rim.plan import resolved
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from tests.rigs.given import Given, Stretch, reached
 from tests.rigs.memory_ledger import MemoryLedger
 from tests.rigs.sidecar import NO_BROKER, settings_for
@@ -46,7 +46,7 @@ class Step:
     restart: bool = False
 
 
-class World:
+class ClaimedLife:
     """A configuration, one life under it, and what is claimed there."""
 
     def __init__(self, luck: random.Random, folder: Path) -> None:
@@ -123,7 +123,7 @@ def life(luck: random.Random, settings: DeviceSettings) -> list[Step]:
     return steps
 
 
-def fault(world: World, luck: random.Random, plain: list[Stretch]) -> str | None:
+def fault(world: ClaimedLife, luck: random.Random, plain: list[Stretch]) -> str | None:
     """What one change of some rows reaches beyond what is claimed; None: nothing."""
     unit = luck.choice([*UNITS, "row"])
     step = luck.choice([step for step in world.life if step.count])
@@ -144,7 +144,7 @@ def found(
     faults, stretches = [], 0
     for seed in range(lives):
         luck = random.Random(seed)
-        world = World(luck, folder)
+        world = ClaimedLife(luck, folder)
         world.settings = change(world.settings)
         plain = world.given()
         stretches += sum(bool(stretch.released) for stretch in plain)

@@ -8,7 +8,8 @@ from eyestream.core.mechanisms import build
 from eyestream.core.release.stream import StreamRelease
 from eyestream.core.reservation import Granted
 from eyestream.rim.files import calibrations
-from eyestream.wire.messages import RawRows, decode_private
+from eyestream.wire.raw import RawRows
+from eyestream.wire.release import decode_private
 from eyestream_lab.testing.noise import SeededNoise
 from tests.rigs.copies import in_a_copy
 

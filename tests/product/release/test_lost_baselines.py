@@ -12,7 +12,7 @@ from eyestream.core.release.stream import Outcome, StreamRelease
 from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.rim.files import calibrations
 from eyestream.sdk.publisher import Publisher
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from eyestream.wire.release import decode_private
 from eyestream_lab.testing.noise import SeededNoise
 

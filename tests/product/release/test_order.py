@@ -9,8 +9,8 @@ import pytest
 from eyestream.core.chunking.settings import Release as When
 from eyestream.core.release.order import Drop, Effect, Release, ReleaseOrder, Reserve, Withhold
 from eyestream.core.reservation import Granted, Request, Withheld
-from eyestream.wire.messages import RawRows
-from tests.product.release.worlds import CHARGE, Inputs, MemoryLedger, N, Step, place, requests_of, settings, settled
+from eyestream.wire.raw import RawRows
+from tests.product.release.worlds import CHARGE, FickleLedger, Inputs, N, Step, place, requests_of, settings, settled
 
 
 def rows(first: int, count: int, session: int = 1, *, end: bool = False) -> RawRows:
@@ -115,6 +115,23 @@ def test_a_snapshot_of_another_shape_is_refused() -> None:
             ReleaseOrder.restored(other, CHARGE, data)
 
 
+def test_what_somebody_waits_for_comes_before_what_is_asked() -> None:
+    order = ReleaseOrder(settings(), CHARGE)
+    [asked] = order.feed(rows(0, 1), 0.0)
+    assert isinstance(asked, Reserve)
+    assert order.answer([Granted(asked.request)]) == []
+    both = order.feed(rows(1, N), 0.5)  # the end of one chunk and the first row of the next one
+    assert [type(effect) for effect in both] == [Release, Reserve]
+
+
+def test_one_chunk_in_so_many_is_released_from_the_first_one_after_the_baseline_on() -> None:
+    for baseline in (0, 1, 2):
+        order = ReleaseOrder(settings(), CHARGE, baseline=baseline, every=2)
+        asked = requests_of(order.feed(rows(0, 6 * N), 0.0))
+        released = [i for i, request in enumerate(asked) if not request.unreleased]
+        assert released == list(range(baseline, 6, 2))
+
+
 def test_a_restored_order_leaves_out_the_same_chunks() -> None:
     order = ReleaseOrder(settings(), CHARGE, every=2)
     left_out = [request.unreleased for i in range(4) for request in requests_of(order.feed(rows(i * N, N), float(i)))]
@@ -126,7 +143,7 @@ def test_a_restored_order_leaves_out_the_same_chunks() -> None:
 class Twin:
     """An order and its requests that the ledger has not seen; restored after every input, or never."""
 
-    def __init__(self, release: When, ledger: MemoryLedger, *, restores: bool) -> None:
+    def __init__(self, release: When, ledger: FickleLedger, *, restores: bool) -> None:
         self._settings, self._ledger, self._restores = settings(release=release), ledger, restores
         self._order = ReleaseOrder(self._settings, CHARGE)
         self.asked: list[Request] = []
@@ -171,8 +188,8 @@ def test_restored_after_every_input_it_does_the_same(release: When, steps: int) 
     """Against one that was never restored: the same requests, and the same releases at the same moments."""
     luck = random.Random(f"twins {release} {steps}")
     inputs = Inputs(luck)
-    plain = Twin(release, MemoryLedger(random.Random(1), rewrites=True), restores=False)
-    restored = Twin(release, MemoryLedger(random.Random(1), rewrites=True), restores=True)
+    plain = Twin(release, FickleLedger(random.Random(1), rewrites=True), restores=False)
+    restored = Twin(release, FickleLedger(random.Random(1), rewrites=True), restores=True)
     releases = 0
     for _ in range(steps):
         if luck.random() < 0.7:
@@ -192,7 +209,7 @@ def test_restored_after_every_input_it_does_the_same(release: When, steps: int) 
 def test_an_old_snapshot_releases_no_row_twice(rewrites: bool, steps: int) -> None:
     """Whatever state comes back, however old, and whatever had left since: the ledger decides."""
     luck = random.Random(f"old {rewrites} {steps}")
-    inputs, ledger = Inputs(luck), MemoryLedger(luck, rewrites=rewrites)
+    inputs, ledger = Inputs(luck), FickleLedger(luck, rewrites=rewrites)
     order = ReleaseOrder(settings(), CHARGE)
     asked: list[Request] = []
     states: list[bytes] = []

@@ -13,7 +13,7 @@ from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.release.order import Drop, Effect, Release, Reserve, Withhold
 from eyestream.core.reservation import Granted, Obstacle, Request, RowMark, Withheld
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
 N = 4
 CHARGE = Charge.of(0.5)
@@ -25,7 +25,7 @@ def settings(**changes: object) -> DeviceSettings:
     return DeviceSettings(**{**fine, "grace_s": 0.5, "idle_s": 9.0, "jump_chunks": 3, **changes})  # type: ignore[arg-type]
 
 
-class MemoryLedger:
+class FickleLedger:
     """Grants what its luck allows, once; with `rewrites` it knows what has left, and grants again what has not.
 
     Attributes
@@ -168,6 +168,3 @@ class CountingMechanism:
 
     def continue_session(self, session: CountingSession, /) -> CountingSession:
         return session
-
-    def hindsight(self, states: Sequence[NDArray[np.float64] | None]) -> None:
-        return None

@@ -12,10 +12,11 @@ import eyestream
 from eyestream.sdk import chunks as sdk_chunks
 from eyestream.sdk.chunk import Chunk
 from eyestream.sdk.chunks import Chunks, Connection, Event, Gap, Silence
+from eyestream.sdk.odometer import OtherLedger
 from eyestream.sdk.subscriber import subscribe
-from eyestream.wire.messages import Budget, Status, encode_budget
+from eyestream.wire.status import Budget, Reading, Status, encode_budget, encode_reading
 from tests.rigs.mosquitto import Mosquitto, free_port
-from tests.rigs.spoken import speaking_to
+from tests.rigs.spoken import described_as, speaking_to
 
 
 async def heard(events: AsyncIterator[Event], kind: type) -> Event:
@@ -46,6 +47,17 @@ async def test_chunks_gaps_states_and_budget_in_one_loop(mosquitto: Mosquitto) -
         await heard(events, Chunk)
         assert chunks.refusals == {"not_msgpack": 1}
         assert chunks.refused == 1
+
+
+async def test_each_change_to_another_ledger_is_told(mosquitto: Mosquitto) -> None:
+    """From one to another and back again: both are changes, in the same words."""
+    async with speaking_to(mosquitto.url) as stream, subscribe(mosquitto.url, "hmd-1") as chunks:
+        events = chunks.events()
+        for life, ledger in enumerate("1212"):
+            for reads in (10 * life, 10 * life + 1):
+                await stream.say("odometer", encode_reading(Reading(ledger * 32, life, 10 * life, reads)))
+            if life:
+                assert await heard(events, OtherLedger) == OtherLedger(moved=False)
 
 
 async def test_a_silent_stream_is_told_once(mosquitto: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +118,7 @@ async def test_a_chunk_has_units_errors_moments_and_age(mosquitto: Mosquitto) ->
     np.testing.assert_allclose(chunk.when, [998.5, 999.0, 999.5, 1000.0])
     assert (chunk.latency_s, chunk.age_s) == pytest.approx((0.0, 1.5))
     assert (late.latency_s, late.age_s) == pytest.approx((0.25, 1.75))
+    assert chunk.oldest_gaze_s is None, "these words do not say how far back a row reaches"
 
 
 async def test_chunks_without_asyncio(mosquitto: Mosquitto) -> None:
@@ -164,3 +177,14 @@ async def test_who_comes_after_the_budget_is_spent_learns_when_there_is_more(mos
             async with subscribe(mosquitto.url, "hmd-1") as chunks, asyncio.timeout(10):
                 assert [chunk async for chunk in chunks.until_exhausted()] == []
                 assert chunks.budget == Budget(0, "day", resumes_at=86_400)
+
+
+async def test_the_wait_for_silence_is_never_shorter_than_a_clock_can_show() -> None:
+    """Else a loop that wakes a waiter a little early asks again without an end: found by a seed of the world."""
+    chunks = Chunks("hmd-1", 4)
+    chunks.connected, chunks.status, chunks.meta = True, Status("online", "ready"), described_as(("a",), ("1",))
+    for early in (0.0, 1e-15, 1e-12, 1e-9, 1e-7, 2e-6, 1.0):
+        patience, silence = chunks._patience_s(6.0 - early), chunks._silence(6.0 - early)
+        assert (patience is None) == (silence == Silence(6.0))
+        assert patience is None or 1e7 + patience > 1e7, early
+    assert chunks._silence(5.9) is None

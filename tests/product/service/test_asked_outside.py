@@ -24,8 +24,6 @@ NAME, FEATURES = "everyday-asked-64", ["blink_rate", "mean_mean_diameter"]
 class Replaced:
     """Noise that replaces every word, by the same ones in each life."""
 
-    certified = False
-
     def __init__(self) -> None:
         self.rng, self.draws = np.random.default_rng(3), 0
 

@@ -22,13 +22,13 @@ from eyestream.ops.metrics import health
 from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.transport import Message, RefusedError
 from eyestream.rim.plan import Plan, resolved
-from eyestream.rim.sidecar.boards import BudgetBoard
+from eyestream.rim.sidecar.boards import BudgetBoard, Odometers
 from eyestream.rim.sidecar.sender import Outbox, Sender
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import Budget, Status, decode_budget, encode_budget, encode_status
+from eyestream.wire.status import Budget, Status, decode_budget, encode_budget, encode_status
 from eyestream.wire.topics import budget_topic, status_topic
 from eyestream_lab.testing.clocks import until
 from tests.rigs.memory_ledger import MemoryLedger
@@ -170,7 +170,8 @@ async def test_of_many_devices_it_is_said_in_turns_and_a_change_ends_a_session(t
         condition=lambda key: condition.get(key, "ready"),
         spent=lambda device: None,
         today=lambda: DAY,
-        say=lambda topic, payload: said.append((topic, decode_budget(payload))),
+        odometers=Odometers(bytes(16), lambda device: ()),
+        say=lambda topic, payload: topic.endswith("budget") and said.append((topic, decode_budget(payload))),
     )
     assert [topic for topic, _ in said] == [budget_topic(device) for device in devices]
     assert dict(said)[budget_topic("d7")] == Budget(0, "session")

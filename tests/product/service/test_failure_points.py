@@ -14,7 +14,7 @@ from eyestream.core.mechanisms import KLT
 from eyestream.errors import MechanismError
 from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.pipeline import PipelineCounters
-from eyestream.wire.messages import decode_private
+from eyestream.wire.release import decode_private
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.rig import Rig
 from tests.rigs.seams import original, replaced

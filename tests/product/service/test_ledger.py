@@ -1,6 +1,7 @@
 """The ledger keeps its promises when the disk, the operator or a second process does not keep theirs."""
 
 import errno
+import fcntl
 import hashlib
 import os
 import resource
@@ -10,14 +11,16 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
 
-from eyestream.core.accountant import Announcement, Request, RowMark
+from eyestream.core.accountant import Announcement
 from eyestream.core.charge import Ceilings, Charge
-from eyestream.core.reservation import Granted, Withheld
+from eyestream.core.reservation import Granted, Request, RowMark, Withheld
 from eyestream.errors import LedgerError
+from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import writer as writer_module
 from eyestream.rim.ledger.book import MOST_UNSYNCED
 from eyestream.rim.ledger.file import LedgerFile
@@ -646,3 +649,24 @@ def test_killed_publishers_never_outrun_the_ledger():
     late = subprocess.run([*run, "--fault", "late"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert late.returncode == 1
     assert "published and not in the ledger" in late.stdout
+
+
+@pytest.mark.parametrize(("fault", "synced"), [(errno.ENOTSUP, True), (errno.EIO, False)])
+def test_a_volume_that_knows_no_full_sync_is_synced_as_others_are(path, monkeypatch, fault, synced):
+    """As on macOS: only that the command is unknown there is taken for an answer."""
+    asked, plainly = [], []
+
+    def fcntl_of_macos(fd, command):
+        asked.append(command)
+        raise OSError(fault, os.strerror(fault))
+
+    system = types.SimpleNamespace(F_FULLFSYNC=51, fcntl=fcntl_of_macos, flock=fcntl.flock, LOCK_EX=2, LOCK_NB=4)
+    monkeypatch.setattr(file_module, "fcntl", system)
+    monkeypatch.setattr(os, "fsync", plainly.append)
+    if synced:
+        LedgerFile(path).close()
+    else:
+        with pytest.raises(LedgerError, match="durable"):
+            LedgerFile(path)
+    assert set(asked) == {51}
+    assert bool(plainly) == synced

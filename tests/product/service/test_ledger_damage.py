@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.core.accountant import LAST_ROW, Granted, Request, RowMark
 from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.reservation import LAST_ROW, Granted, Request, RowMark
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger

@@ -15,7 +15,7 @@ from eyestream.errors import LedgerError
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
-from eyestream.rim.ledger.records import Header, Source, read_header, write_header
+from eyestream.rim.ledger.records import Header, RecordSource, read_header, write_header
 from eyestream.streams import StreamKey
 
 FOLDER = Path(__file__).parent / "format3"
@@ -45,7 +45,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_nobody_is_named_every_byte_is_the_same(tmp_path: Path) -> None:
     write(tmp_path / "ledger", (0,))
     data, again = (FOLDER / "nobody.ledger").read_bytes(), (tmp_path / "ledger").read_bytes()
-    snapshots = [Source([each[64:]]).read(read_header(each[:64]).snapshot_bytes) for each in (data, again)]
+    snapshots = [RecordSource([each[64:]]).read(read_header(each[:64]).snapshot_bytes) for each in (data, again)]
     old, new = (snapshot.split(b"\n") for snapshot in snapshots)
     assert (old[0], new[0]) == (b"20000", b'19675 {"ahead":[20000],"spent":{}}'), "no gap of days was known"
     assert old[1:3] == new[1:3]

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from eyestream.core.accountant import Granted, Request, RowMark
 from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.reservation import Granted, Request, RowMark
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger

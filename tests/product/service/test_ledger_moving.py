@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli import budget
-from eyestream.core.accountant import Granted, Request, Withheld
 from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger.identity import ledger_name

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.core.accountant import LAST_ROW, Request
 from eyestream.core.charge import Ceilings, Charge
-from eyestream.core.reservation import Granted
+from eyestream.core.reservation import LAST_ROW, Granted, Request
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import writer as writer_module
 from eyestream.rim.ledger.ledger import Ledger

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.core.accountant import Granted, Request, RowMark
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.meter import WearerOdometer
+from eyestream.core.reservation import Granted, Request, RowMark
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import writer

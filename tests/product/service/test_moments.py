@@ -26,7 +26,7 @@ from eyestream.rim.sidecar.pipeline import RowArrival
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from eyestream.wire.topics import private_topic
 from eyestream_lab.testing.clocks import simulated
 from tests.rigs.sidecar import NO_BROKER, opened, settings_for
@@ -218,7 +218,7 @@ def test_between_a_chunk_and_what_is_said_beside_it_no_row_is_looked_at(tmp_path
     if withheld:
         assert words == ["row", "status a", "row", "status b"]
     else:
-        said = ["row", "private a", "budget a", "row", "private b", "budget b"]
+        said = ["row", "private a", "budget a", "odometer a", "row", "private b", "budget b", "odometer b"]
         assert words == [*said, "look", "look"]
 
 
@@ -249,8 +249,8 @@ def test_on_clock_a_chunk_and_its_budget_leave_at_the_moment_whatever_the_releas
         folder.mkdir()
         seen.append(left(work, last_row))
     assert seen[0] == seen[1] == seen[2]
-    [(chunk, at), (budget, beside)] = seen[0]
-    assert (chunk, budget, beside) == ("private a", "budget a", at)
+    assert [word for word, _ in seen[0]] == ["private a", "budget a", "odometer a"]
+    [at] = {at for _, at in seen[0]}
     due = 1.0 + 1.01 * 31 / 2.0 + 1.0
     assert LEAD_S - 1e-6 <= at - due < LEAD_S + GRID_S
 
@@ -299,7 +299,7 @@ def test_what_a_tracker_sends_meanwhile_does_not_move_a_chunk_of_its_gaze(tmp_pa
         folder.mkdir()
         seen.append(left(times))
     assert seen[0] == seen[1] == seen[2]
-    assert [word for word, _ in seen[0]] == ["private a", "budget a"]
+    assert [word for word, _ in seen[0]] == ["private a", "budget a", "odometer a"]
 
 
 @pytest.mark.usefixtures("served")
@@ -337,7 +337,7 @@ def test_where_one_row_is_a_chunk_neither_the_disk_nor_the_work_is_in_its_moment
     for disk_s, work in ((0.0005, 0.0), (0.0064, 0.0004), (0.0399, 0.001)):
         seen.add(tuple(left(tmp_path / str(disk_s), work)))
     [events] = seen
-    assert [word for word, _ in events] == ["private a", "budget a"]
+    assert [word for word, _ in events] == ["private a", "budget a", "odometer a"]
     assert LEAD_S + DISK_S - 1e-6 <= events[0][1] - due < LEAD_S + DISK_S + GRID_S
 
 

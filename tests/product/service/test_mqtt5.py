@@ -17,11 +17,10 @@ from eyestream.rim.config import BrokerSettings, LimitSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
 from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.transport import Message, Properties, RefusedError, connect
+from eyestream.rim.mqtt.transport import Message, RefusedError, connect
 from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.sdk.publisher import Publisher
-from eyestream.wire.messages import decode_meta
-from eyestream.wire.release import claim_hash
+from eyestream.wire.release import claim_hash, decode_meta
 from eyestream_lab.embedded import embedded_broker
 from eyestream_lab.testing.clocks import until
 from tests.rigs.matrix import blocks
@@ -262,37 +261,6 @@ async def test_who_takes_the_session_over_has_nothing_of_ours(mosquitto: Mosquit
         await until(lambda: reasons(spy.messages)[-1] == "stopped")
 
 
-async def test_a_question_and_its_answer(mosquitto: Mosquitto) -> None:
-    asked: list[Message] = []
-    other: list[Message] = []
-    async with (
-        connect(endpoint(mosquitto.url), client_id=None, deliver=asked.append) as service,
-        connect(endpoint(mosquitto.url), client_id=None, deliver=other.append) as application,
-    ):
-        await service.subscribe("ask", 1)
-
-        async def ask(words: bytes) -> bytes:
-            return (await application.request("ask", words, respond_at="answers/me", wait_s=20)).payload
-
-        questions = [asyncio.create_task(ask(b"%d" % number)) for number in range(5)]
-        await until(lambda: len(asked) == 5)
-        for message in reversed(asked):  # in any order
-            await service.publish("answers/me", b"stranger", qos=1, more=Properties(correlation=b"?"))
-            await service.publish("elsewhere", b"", qos=1, more=message.more._replace(response_topic=None))
-            await service.respond(message, b"to " + message.payload)
-        assert await asyncio.gather(*questions) == [b"to %d" % number for number in range(5)]
-        assert {message.payload for message in other} == {b"stranger"}
-        with pytest.raises(LinkError, match=r"no answer to the request within 0\.3 s"):
-            await application.request("nobody", b"", respond_at="answers/me", wait_s=0.3)
-        with pytest.raises(LinkError, match="no request"):
-            await service.respond(other[0], b"")
-        with pytest.raises(LinkError, match="is over"):
-            await service.respond(Message("t", b"", False, 0, Properties(0, "r")), b"")
-    async with connect(endpoint(mosquitto.url, "3.1.1"), client_id=None, deliver=print) as link:
-        with pytest.raises(LinkError, match=r"needs MQTT 5, and the broker speaks MQTT 3\.1\.1"):
-            await link.request("ask", b"", respond_at="answers/me", wait_s=1)
-
-
 async def test_a_tracker_is_told_once_why_its_rows_are_refused(
     mosquitto: Mosquitto, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -324,7 +292,8 @@ async def test_a_sidecar_that_may_not_publish_says_so_and_spends_nothing_twice(
             assert sidecar.links["private"] == 1
     lines = sorted(line for line in caplog.messages if "refuses what is published" in line and "sidecar/" not in line)
     assert [line.partition("published at ")[2] for line in lines] == [
-        f"eyestream/v1/hmd-1/features/{leaf}: Not authorized (0x87)" for leaf in ("budget", "meta", "private")
+        f"eyestream/v1/hmd-1/features/{leaf}: Not authorized (0x87)"
+        for leaf in ("budget", "meta", "odometer", "private")
     ]
 
 

@@ -23,18 +23,19 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import resolved
 from eyestream.rim.refusals import REMEDIES
-from eyestream.rim.sidecar.inputs import SourceRunner
 from eyestream.rim.sidecar.operator_log import OperatorLog
 from eyestream.rim.sidecar.pipeline import RowArrival
 from eyestream.rim.sidecar.sidecar import Sidecar, assemble
+from eyestream.rim.sidecar.source_runner import SourceRunner
 from eyestream.rim.sources import lsl
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, Place
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows, rows_hash
+from eyestream.wire.raw import RawRows, rows_hash
 from eyestream_lab.simulation.people import load_statistics, simulate
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.payloads import as_said
 from tests.rigs.sidecar import NO_BROKER, at_work, opened, settings_for
 
 CALIBRATION = "everyday-klt-anchored-64"
@@ -81,7 +82,7 @@ class Life:
         """All that stands retained on the private broker."""
         sender = self._sidecar._sender
         standing = {**sender._retained._standing, **sender._after_chunks._standing}
-        return {topic: payload for topic, payload in standing.items() if not topic.endswith("/owner")}
+        return {topic: as_said(topic, payload) for topic, payload in standing.items() if not topic.endswith("/owner")}
 
 
 async def lived(
@@ -137,6 +138,7 @@ async def test_gaze_is_a_line_before_its_first_row(
         for now in range(62):
             if 10 <= now < 20:
                 feeder.take(gaze(samples, value))
+                feeder._work()
             talk.look(float(now))
     lines = [record.getMessage() for record in caplog.records if record.name == "eyestream.talk"]
     assert lines[1] == f"hmd-1/features: gaze comes, {told}"
@@ -150,7 +152,16 @@ def events(said: list[dict[str, Any]]) -> list[str]:
 
 async def test_each_thing_that_people_wait_for_is_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     said, life = await lived(tmp_path / "a", people(130.0)[0], caplog)
-    assert events(said) == ["waiting", "first_row", "minute", "first_chunk", "minute", "minute", "session_over"]
+    assert events(said) == [
+        "waiting",
+        "first_row",
+        "minute",
+        "first_chunk",
+        "minute",
+        "absent",
+        "minute",
+        "session_over",
+    ]
     lines = [one["message"] for one in said if "event" in one]
     assert lines[0] == "waiting for the first row of hmd-1/features; a row describes 30 s of gaze"
     assert lines[1] == "hmd-1/features: first row; first chunk in 96 s"
@@ -178,7 +189,9 @@ async def test_no_line_depends_on_a_value_or_on_a_lost_eye(tmp_path: Path, caplo
 
 
 def said_without_doubts(said: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: one[key] for key in one if key != "time"} for one in said if one.get("event") != "doubt"]
+    return [
+        {key: one[key] for key in one if key != "time"} for one in said if one.get("event") not in ("doubt", "absent")
+    ]
 
 
 async def outside_of(folder: Path, rows: Rows, caplog: pytest.LogCaptureFixture) -> dict[str, bytes]:
@@ -228,7 +241,7 @@ async def test_nonsense_is_noticed_before_the_first_chunk_is_out(
     doubts = [one for one in said if one.get("event") == "doubt"]
     assert [one["reason"] for one in doubts] == [word]
     assert DOUBTS[word] in doubts[0]["message"]
-    assert doubts[0]["message"].startswith("hmd-1/features: its rows are doubtful; chunks are released all the same")
+    assert doubts[0]["message"].startswith("hmd-1/features: implausible rows; chunks are still released and charged")
 
 
 @pytest.mark.parametrize("rate_hz", [0.9, 20.0])
@@ -251,6 +264,42 @@ def test_ranges_of_changes_raise_no_doubt_about_raw_rows() -> None:
     found = {doubts.of(rows[a : a + 64].T) for rows in people(600.0, 40) for a in range(0, 1152, 64)}
     assert found == {None}
     assert doubts.of(np.zeros((52, 64))) == "same"
+
+
+async def test_a_tracker_that_never_came_is_named_and_one_that_stopped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once each, within ten seconds; a tracker that sends many rows at once is silent for longer."""
+    settings = settings_for(NO_BROKER, tmp_path, calibration=CALIBRATION, devices=("hmd-1", "hmd-2", "hmd-3"))
+    caplog.set_level(logging.INFO, "eyestream")
+    with opened(settings) as sidecar:
+        talk = OperatorLog(
+            resolved(settings), sidecar.pipeline, sidecar.left, is_read=lambda key: key.device != "hmd-3"
+        )
+        named: dict[str, float] = {}
+        for now in range(60):
+            if now < 20 and not now % 2:
+                row = RawRows(1, now // 2, np.zeros((1, 52)))
+                await sidecar.pipeline.run_turn([RowArrival(KEY, row, float(now))], float(now))
+            talk.look(float(now))
+            for record in caplog.records:
+                if (told := getattr(record, "fields", {})).get("event") == "absent":
+                    named.setdefault(f"{told['device']} {told['reason']}", now)
+    assert named == {"hmd-2 silent": 8, "hmd-1 stopped": 24}
+    assert caplog.text.count("its tracker is not heard") == 2
+
+
+async def test_rows_that_come_twice_are_those_of_two_senders(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Four times within eight seconds; what a lost link repeats once is no second sender."""
+    rows = people(20.0)[0]
+    settings = settings_for(NO_BROKER, tmp_path, calibration=CALIBRATION)
+    with opened(settings) as sidecar:
+        talk = OperatorLog(resolved(settings), sidecar.pipeline, sidecar.left)
+        for number, row in enumerate(rows):
+            arrival = RowArrival(KEY, RawRows(1, number, row[None, :]), number / 2.0)
+            await sidecar.pipeline.run_turn([arrival] * (2 if number == 3 or number > 20 else 1), number / 2.0)
+            talk.look(number / 2.0)
+            assert ("(two)" in caplog.text) == (number >= 24)
 
 
 async def test_many_streams_are_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -355,7 +404,7 @@ def test_an_outlet_that_took_the_place_of_another_is_told_of(
 ) -> None:
     monkeypatch.setattr(lsl, "pylsl_module", lambda: None)
     place = Place("hmd-1", BrokerSettings(NO_BROKER))
-    source = lsl.LslSource(lsl.Options("eye"), load_profile("degrees").at_rate(120.0), place)
+    source = lsl.LslSource(lsl.LslOptions("eye"), load_profile("degrees").at_rate(120.0), place)
     source._note_twin(lsl._Found("u1", "host", "s", 120.0))
     source._note_twin(lsl._Found(*other))
     assert caplog.text.count("outlet 'eye' is another one than before") == told

@@ -12,7 +12,9 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import Chunks, subscribe
-from eyestream.wire import messages, topics
+from eyestream.wire import topics
+from eyestream.wire.release import Meta, PrivateChunk, encode_meta, encode_private
+from eyestream.wire.status import Status, encode_status
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto, free_port
 
@@ -24,8 +26,8 @@ def endpoint(url: str) -> Endpoint:
 
 
 def meta(names: tuple[str, ...] = NAMES) -> bytes:
-    return messages.encode_meta(
-        messages.Meta(
+    return encode_meta(
+        Meta(
             names=names,
             units=("1",) * len(names),
             rate_hz=2.0,
@@ -43,7 +45,7 @@ def meta(names: tuple[str, ...] = NAMES) -> bytes:
 
 def chunk(index: int, session: int = 9, features: int = 3) -> bytes:
     values = np.full((features, 4), index, np.float32)
-    return messages.encode_private(messages.PrivateChunk(session, index, 2.0 * index, 0.5, values, 1.5, 0.0))
+    return encode_private(PrivateChunk(session, index, 2.0 * index, 0.5, values, 1.5, 0.0))
 
 
 async def test_rows_are_numbered_and_sessions_increase(mosquitto: Mosquitto) -> None:
@@ -126,7 +128,7 @@ async def say(link: Link, leaf: str, payload: bytes) -> None:
 async def test_an_application_gets_chunks_with_names_times_and_price(mosquitto: Mosquitto) -> None:
     async with connect(endpoint(mosquitto.url), client_id=None, deliver=print) as link:
         await say(link, "meta", meta())
-        await say(link, "status", messages.encode_status(messages.Status("online", "ready")))
+        await say(link, "status", encode_status(Status("online", "ready")))
         async with subscribe(mosquitto.url, device="hmd-1") as chunks:
             await until(lambda: chunks.status is not None)
             await say(link, "private", chunk(3))
@@ -203,7 +205,7 @@ async def of(link: Link, device: str, session: int) -> None:
     """One device's whole stream, short: description, status, a chunk."""
     for topic, payload in (
         (topics.meta_topic(device), meta()),
-        (topics.status_topic(device), messages.encode_status(messages.Status("online", "ready"))),
+        (topics.status_topic(device), encode_status(Status("online", "ready"))),
         (topics.private_topic(device), chunk(0, session)),
     ):
         await link.publish(topic, payload, qos=1)

@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import pytest
 
-from eyestream.rim.mqtt.transport import Message, connect
-from eyestream.sdk.publisher import Publisher
-from eyestream.wire import gaze, messages, topics
+from eyestream.rim.mqtt.transport import Link, Message, connect
+from eyestream.sdk.publisher import Publisher, _Carrier
+from eyestream.wire import gaze, topics
+from eyestream.wire.raw import decode_raw
 from eyestream_lab.testing.clocks import until
 from tests.product.service.test_publish_subscribe import NAMES, endpoint, meta
 from tests.rigs.mosquitto import Mosquitto
@@ -32,7 +34,7 @@ async def heard(mosquitto: Mosquitto, *, described: bool = True) -> AsyncIterato
 
 def spans(got: list[Message]) -> list[tuple[int, int]]:
     """First row of each message, and the one after its last; the end of a session is left out."""
-    found = [messages.decode_raw(message.payload, len(NAMES), 1) for message in got]
+    found = [decode_raw(message.payload, len(NAMES), 1) for message in got]
     return [(rows.seq, rows.seq + len(rows.rows)) for rows in found if len(rows.rows)]
 
 
@@ -48,7 +50,7 @@ async def publish(mosquitto: Mosquitto, pieces: list[int], *, hold: bool = True)
             for count in pieces:
                 assert await publisher.send(rows(first, count))
                 first += count
-        await until(lambda: bool(got) and messages.decode_raw(got[-1].payload, 3, 1).end)
+        await until(lambda: bool(got) and decode_raw(got[-1].payload, 3, 1).end)
     return got
 
 
@@ -62,7 +64,7 @@ async def test_messages_end_where_chunks_end(mosquitto: Mosquitto, pieces: list[
     assert len(found) <= 4
     assert found[-1][1] == 10
     assert all(after[0] == before[1] for before, after in pairwise(found))
-    values = [messages.decode_raw(message.payload, 3, 1).rows for message in got]
+    values = [decode_raw(message.payload, 3, 1).rows for message in got]
     np.testing.assert_array_equal(np.concatenate(values), rows(0, 10))
 
 
@@ -113,3 +115,23 @@ async def test_gaze_goes_by_time(mosquitto: Mosquitto, count: int) -> None:
     found = [gaze.decode_gaze(message.payload, {3}, 1) for message in got]
     assert all(len(times) >= 6 for times, _ in found[:-1])
     np.testing.assert_array_equal(np.concatenate([times for times, _ in found]), t)
+
+
+async def test_messages_that_wait_for_room_when_the_link_goes_are_not_taken() -> None:
+    """Three tasks hand over at once: one message is with the broker, one is next, and one waits for room."""
+
+    class Silent:
+        async def publish(self, *_: object, **__: object) -> None:
+            await asyncio.Event().wait()
+
+    async def nothing(_: Link) -> None:
+        pass
+
+    carrier = _Carrier()
+    serving = asyncio.create_task(carrier.serve(cast(Link, Silent()), nothing))
+    await until(lambda: carrier.stands)
+    sent = [asyncio.create_task(carrier.hand_over("topic", b"rows")) for _ in range(3)]
+    await until(carrier._pending.full)
+    serving.cancel()
+    async with asyncio.timeout(5):
+        assert await asyncio.gather(*sent) == [False] * 3

@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import aiomqtt
 import numpy as np
 
 import eyestream
+from eyestream.wire.gaze import decode_gaze
 from eyestream_lab.embedded import embedded_broker
 from tests.rigs.pages import ROOT, blocks, body_of, code_of
 from tests.rigs.sidecar import running, settings_for
@@ -35,8 +37,28 @@ def test_every_command_that_it_names_exists() -> None:
     assert {"demo", "init", "run", "privatize"} <= named <= set(commands())
 
 
+def vendors_code() -> list[str]:
+    """The blocks of Python on the vendor's page: a publisher of gaze, and one of rows."""
+    page = (ROOT / "docs" / "vendor.md").read_text(encoding="utf-8")
+    return [block.text for block in blocks(page) if block.language == "python"]
+
+
+async def test_publisher_of_gaze() -> None:
+    publish, _ = vendors_code()
+    times = np.arange(9) / 90
+    async with embedded_broker(None) as url, aiomqtt.Client("127.0.0.1", int(url.rpartition(":")[2])) as client:
+        await client.subscribe("eyestream/v1/hmd-1/gaze/raw")
+        names = {"eyestream": eyestream, "device": "hmd-1", "t": times, "x": 1.0, "y": 2.0, "pupil": 3.5}
+        await body_of(publish.replace("mqtt://localhost", url).replace("[x, y, pupil]", "[[x, y, pupil]] * 9"), names)
+        async with asyncio.timeout(10):
+            message = await anext(client.messages)
+    heard, values = decode_gaze(message.payload, (2, 3), 1)
+    assert heard.tolist() == times.tolist()
+    assert values.tolist() == [[1.0, 2.0, 3.5]] * 9
+
+
 async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
-    publish, subscribe = code_of("docs/vendor.md"), code_of("docs/application.md")
+    (_, publish), subscribe = vendors_code(), code_of("docs/application.md")
     assert subscribe == code_of("README.md")
     rows = np.random.default_rng(3).normal(1.0, 0.1, (64, 52))
     async with embedded_broker(None) as url:

@@ -21,7 +21,7 @@ from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.replay import replay
 from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.noise import SeededNoise
 from tests.rigs.mosquitto import Mosquitto
@@ -122,10 +122,11 @@ async def test_what_stands_on_the_broker(mosquitto: Mosquitto, tmp_path: Path) -
         await publish(mosquitto.url, recording_of(rows_of_a_stranger(40, 52)))
         await until(lambda: len(spy.chunks()) == 2)
         async with spying(mosquitto.url) as late:
-            await until(lambda: len(late.messages) >= 5)
+            await until(lambda: len(late.messages) >= 6)
     assert sorted(topic for topic, _, retain in late.messages if retain) == [
         "eyestream/v1/hmd-1/features/budget",
         "eyestream/v1/hmd-1/features/meta",
+        "eyestream/v1/hmd-1/features/odometer",
         "eyestream/v1/hmd-1/features/status",
         "eyestream/v1/sidecar/sidecar/owner",
         "eyestream/v1/sidecar/sidecar/status",
@@ -226,6 +227,7 @@ async def test_no_row_is_released_twice_by_a_restart(mosquitto: Mosquitto, tmp_p
             await until(lambda: online(spy))
             await publisher.send(rows[:40])  # the second chunk is open, hence reserved, and finished at the end
             await until(lambda: len(spy.chunks()) == 1)
+        await until(lambda: spy.states()[-1] == ("offline", "stopped"))
         assert spy.chunks() == [0, 1]
         async with running(settings) as sidecar:
             await until(lambda: online(spy))

@@ -17,7 +17,7 @@ from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import raw_topic
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto

@@ -22,7 +22,7 @@ from eyestream.rim.refusals import AGAIN_S, GAZE_REMEDIES, REMEDIES, Refusals
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamKey
 from eyestream.wire.envelope import REASONS
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import raw_topic
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
@@ -54,6 +54,7 @@ def test_the_same_is_said_once_in_a_while_with_its_remedy(caplog: pytest.LogCapt
         "mark",
         "rows",
         "wearer",
+        "switched",
         "retained",
         "oversize",
     }

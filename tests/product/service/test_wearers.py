@@ -14,17 +14,19 @@ from eyestream.core.wearers import MOST_WEARERS
 from eyestream.errors import ConfigError
 from eyestream.ops.metrics import PLANNED, health
 from eyestream.rim.config import Settings, WearerBudgetSettings, load
+from eyestream.rim.ledger.identity import ledger_name, wearer_number
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.reading import read_ledger
+from eyestream.rim.ledger.reading import LedgerReading, read_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import Budget, decode_budget, decode_status, encode_raw
+from eyestream.wire.raw import encode_raw
+from eyestream.wire.status import Budget, decode_budget, decode_status
 from eyestream.wire.topics import budget_topic, status_topic
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
-from tests.rigs.payloads import rows_of_a_stranger
+from tests.rigs.payloads import as_said, rows_of_a_stranger
 from tests.rigs.rig import Rig
 from tests.rigs.sidecar import at_work, settings_for
 from tests.rigs.spy import Spy, spying
@@ -32,6 +34,11 @@ from tests.rigs.spy import Spy, spying
 ANNA, BEN = 2**32 - 1, 7
 DAY = 20_000
 N = 32
+
+
+def number_of(reading: LedgerReading, device: str, wearer: int) -> int:
+    """Under which number the ledger has the wearer whom a message names so."""
+    return wearer_number(ledger_name(reading.header.ledger_id), device, str(wearer))
 
 
 def with_wearers(settings: Settings, **ceilings: float) -> Settings:
@@ -75,14 +82,14 @@ async def test_nothing_that_is_published_tells_one_wearer_from_another(mosquitto
     told = []
     for device in devices:
         leaves = [(topic.rpartition("/")[2], payload) for topic, payload in published(spy) if f"/{device}/" in topic]
-        said = [(leaf, payload) for leaf, payload in leaves if leaf != "private"]
+        said = [(leaf, as_said(leaf, payload)) for leaf, payload in leaves if leaf != "private"]
         chunks = [{**chunk, "session": 0, "values": len(chunk["values"])} for chunk in spy.leaf("private", device)]
         told.append(([leaf for leaf, _ in leaves], said, chunks))
     assert told[0] == told[1] == told[2]
-    spent = {
-        device: odometer.wearers.keys() for device, odometer in read_ledger(settings.sidecar.ledger).odometers.items()
-    }
-    assert spent == {"hmd-1": set(), "hmd-2": {ANNA}, "hmd-3": {ANNA, BEN, 1}}, "control: the ledger does know"
+    reading = read_ledger(settings.sidecar.ledger)
+    spent = {device: odometer.wearers.keys() for device, odometer in reading.odometers.items()}
+    numbers = {device: {number_of(reading, device, w) for w in set(named) - {0}} for device, named in devices.items()}
+    assert spent == numbers, "control: the ledger does know"
 
 
 async def test_a_wearer_whose_budget_is_spent_is_withheld_until_the_next_session(
@@ -151,10 +158,11 @@ async def test_a_publisher_names_the_wearer_of_each_session(mosquitto: Mosquitto
                         await publisher.end_session(wearer=wearer)
                     await publisher.send(rows_of_a_stranger(N, len(names)))
                 await until(lambda: made.sidecar.pipeline.counters.released == 4)
-    wearers = read_ledger(settings.sidecar.ledger).odometers["hmd-1"].wearers
+    reading = read_ledger(settings.sidecar.ledger)
+    wearers = reading.odometers["hmd-1"].wearers
     assert {wearer: spent.epsilon for wearer, spent in wearers.items()} == {
-        ANNA: 2 * Charge.of(4.8).epsilon,
-        BEN: Charge.of(4.8).epsilon,
+        number_of(reading, "hmd-1", ANNA): 2 * Charge.of(4.8).epsilon,
+        number_of(reading, "hmd-1", BEN): Charge.of(4.8).epsilon,
     }
 
 

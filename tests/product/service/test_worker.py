@@ -25,7 +25,7 @@ TOPICS = [raw_topic(*settings.key) for settings in SETTINGS]
 class Reader:
     """Stands for a pipeline: notes what it is fed, and takes time of a simulated clock for a batch."""
 
-    waits = False
+    waits = paused = False
     settings = SETTINGS
 
     def __init__(self, rng: random.Random) -> None:

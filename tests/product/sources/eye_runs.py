@@ -107,6 +107,8 @@ def said(spy: Spy) -> list[Read]:
             content["at"] -= origin + content["t0"]
         elif topic.endswith("/owner"):
             content.pop("ledger", None)
+        elif topic.endswith("/odometer"):
+            content = {"spent": content["reads"] - content["began"]}
         if not (topic.endswith("/sidecar/status") and (topic, content) in read):
             read.append((topic, content))
     return read

@@ -12,7 +12,7 @@ from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources import registry
 from eyestream.rim.sources.gaze import Place
-from eyestream.rim.sources.lsl import PORTION_S, LslSource, Options, outlet_of, pylsl_module
+from eyestream.rim.sources.lsl import PORTION_S, LslOptions, LslSource, outlet_of, pylsl_module
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.gaze_lives import hard_life
 from eyestream_lab.testing.gaze_sources import hearing
@@ -25,7 +25,7 @@ PROFILE = load_profile("lsl").at_rate(200.0)
 
 async def refused(said: str, **options: object) -> None:
     """Nothing comes, and why is said."""
-    async with hearing(LslSource(Options(**options), PROFILE, PLACE)) as heard:  # type: ignore[arg-type]
+    async with hearing(LslSource(LslOptions(**options), PROFILE, PLACE)) as heard:  # type: ignore[arg-type]
         await until(lambda: bool(heard.away), 20)
         assert said in heard.away[0], heard.away
         assert heard.samples == 0
@@ -37,7 +37,7 @@ async def stands_silent() -> None:
     await outlet.start()
     await outlet.see(False)
     try:
-        async with hearing(LslSource(Options("quiet"), PROFILE, PLACE)) as heard:
+        async with hearing(LslSource(LslOptions("quiet"), PROFILE, PLACE)) as heard:
             await until(lambda: heard.stands > 0, 20)
             before, away = heard.samples, len(heard.away)
             await asyncio.sleep(4.5)
@@ -72,7 +72,7 @@ async def reads_the_same(folder: Path) -> None:
 
 
 async def main() -> None:
-    heard = await hard_life(LslSource(Options("gaze"), PROFILE, PLACE), FakeOutlet(), PORTION_S)
+    heard = await hard_life(LslSource(LslOptions("gaze"), PROFILE, PLACE), FakeOutlet(), PORTION_S)
     assert heard.away
     pupil = heard.column("pupil")
     np.testing.assert_array_equal(pupil[:10], np.tile([3.0, 3.5], (10, 1)))
@@ -101,7 +101,7 @@ async def main() -> None:
     await refused("0 channels of type ScreenX", name="twin", source_id="another")
     await refused("there is none on this network", name="nobody")
     print("refusals")
-    async with hearing(LslSource(Options("twin", "another", gaze=(0, 1), pupil=(3,)), PROFILE, PLACE)) as explicit:
+    async with hearing(LslSource(LslOptions("twin", "another", gaze=(0, 1), pupil=(3,)), PROFILE, PLACE)) as explicit:
         pushing = threading.Event()
 
         def push() -> None:

@@ -12,7 +12,7 @@ from eyestream.gaze.intake import take_in
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
-from eyestream.rim.sources.core import CoreSource, Options, read_datum
+from eyestream.rim.sources.core import CoreOptions, CoreSource, read_datum
 from eyestream.rim.sources.gaze import Place
 from eyestream_lab.testing.gaze_lives import hard_life
 from tests.rigs.core import FakeCapture, datum
@@ -23,7 +23,7 @@ PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 @pytest.mark.long
 async def test_a_hard_life() -> None:
     capture = FakeCapture()
-    source = CoreSource(Options("127.0.0.1", capture.port), load_profile("core"), PLACE)
+    source = CoreSource(CoreOptions("127.0.0.1", capture.port), load_profile("core"), PLACE)
     heard = await hard_life(source, capture)
     assert source.refused["no datum"] >= 5
     assert source.refused["gaze without a point in space: use the three-dimensional calibration"] == 1
@@ -74,7 +74,7 @@ async def test_what_answers_and_is_not_capture_is_said_so(answer: bytes) -> None
     task = asyncio.create_task(speak())
     try:
         with pytest.raises(LinkError, match="is not Pupil Capture"):
-            await CoreSource(Options("127.0.0.1", port), load_profile("core"), PLACE).run(lambda records: None)
+            await CoreSource(CoreOptions("127.0.0.1", port), load_profile("core"), PLACE).run(lambda records: None)
         await task
     finally:
         context.destroy(0)
@@ -83,4 +83,4 @@ async def test_what_answers_and_is_not_capture_is_said_so(answer: bytes) -> None
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zmq", None)
     with pytest.raises(ConfigError, match=r"pip install 'eyestream\[core\]'"):
-        CoreSource(Options(), load_profile("core"), PLACE)
+        CoreSource(CoreOptions(), load_profile("core"), PLACE)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from eyestream.cli.main import main
 from eyestream.errors import ConfigError
 from eyestream.gaze.outlets import Channel, Outlet
 from eyestream.ops.find_sources import find_sources, outlet_found
+from eyestream.rim.sources.lsl import pylsl_module
 from tests.rigs.core import FakeCapture
 from tests.rigs.mosquitto import free_port
 from tests.rigs.neon import FakeNeon
@@ -70,3 +72,13 @@ def test_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsy
     assert "eyestream[lsl]" in told
     main([*words, "--json"])
     assert json.loads(capsys.readouterr().out)["found"] == []
+
+
+def test_pylsl_without_its_library_is_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its wheels for some machines have no liblsl: then to install the extra again would not help."""
+    (tmp_path / "pylsl.py").write_text("raise RuntimeError('no library')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pylsl", raising=False)
+    with pytest.raises(ConfigError, match=r"liblsl.*PYLSL_LIB") as refusal:
+        pylsl_module()
+    assert "eyestream[lsl]" not in str(refusal.value)

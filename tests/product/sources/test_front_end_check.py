@@ -8,13 +8,13 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.errors import CalibrationError
-from eyestream.gaze.profile_text import profile_text
 from eyestream.ops.check_host import configuration_findings
 from eyestream.rim import config
 from eyestream.rim.config import Settings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import assemble
+from eyestream_lab.files.inspection import profile_text
 from tests.rigs.sidecar import NO_BROKER, settings_for
 
 

@@ -19,7 +19,7 @@ from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.sources.core import read_datum
 from eyestream.rim.sources.gaze import Place
 from eyestream.rim.sources.lsl import MOST_A_PULL, PORTION_S, Pulled, listen
-from eyestream.rim.sources.mqtt import MqttSource, Options
+from eyestream.rim.sources.mqtt import MqttOptions, MqttSource
 from eyestream.rim.sources.neon import _Stream
 from eyestream.wire.gaze import encode_gaze
 from eyestream.wire.rtsp import Description
@@ -81,13 +81,9 @@ def of_core(rng: np.random.Generator, t: float, *, odd: bool) -> list[bytes]:
 
 
 def mqtt() -> Callable[[Any], list[GazeColumns]]:
-    source = MqttSource(Options(), load_profile("mqtt").at_rate(200.0), PLACE)
+    source = MqttSource(MqttOptions(), load_profile("mqtt").at_rate(200.0), PLACE)
 
-    def take(message: Any) -> list[GazeColumns]:
-        records = source._records(message)
-        return [] if records is None else [records]
-
-    return take
+    return lambda message: list(source.records_of([message], 0.0))
 
 
 def of_mqtt(rng: np.random.Generator, t: float, *, odd: bool) -> Message:
@@ -136,7 +132,7 @@ class Held:
         here = int(np.searchsorted(self._came, asyncio.get_running_loop().time(), side="right"))
         taken = self._stamps[self._taken : min(here, self._taken + MOST_A_PULL)].tolist()
         self._taken += len(taken)
-        return [[0.0, 0.0]] * len(taken), taken
+        return np.zeros((len(taken), 2)), taken
 
 
 def arrivals(held: Held, seconds: float) -> dict[float, float]:

@@ -18,7 +18,7 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, columns_of, widt
 from eyestream.rim.sources.gaze_recording import GazePlayer
 from eyestream.rim.sources.registry import make_source, named_source
 from eyestream.streams import StreamSpec
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from eyestream_lab.testing.clocks import simulated
 
 SPEC = StreamSpec("features", 1, NAMES, ("1",) * 52, rate_hz=2.0, window_s=30.0)

@@ -15,8 +15,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources import core, lsl, mqtt, neon
 from eyestream.rim.sources.asked import ASK_EVERY_S
 from eyestream.rim.sources.gaze import GazeSource, Place
-from eyestream.rim.sources.mqtt import MqttSource
-from eyestream.rim.sources.mqtt import Options as MqttOptions
+from eyestream.rim.sources.mqtt import MqttOptions, MqttSource
 from eyestream.sdk import publisher
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.gaze_lives import TrackerClock
@@ -32,12 +31,12 @@ RATE_HZ = 200.0
 
 def phone_and_source() -> tuple[FakeNeon, GazeSource]:
     phone = FakeNeon()
-    return phone, neon.NeonSource(neon.Options("127.0.0.1", phone.port), load_profile("neon"), PLACE)
+    return phone, neon.NeonSource(neon.NeonOptions("127.0.0.1", phone.port), load_profile("neon"), PLACE)
 
 
 def capture_and_source() -> tuple[FakeCapture, GazeSource]:
     capture = FakeCapture()
-    return capture, core.CoreSource(core.Options("127.0.0.1", capture.port), load_profile("core"), PLACE)
+    return capture, core.CoreSource(core.CoreOptions("127.0.0.1", capture.port), load_profile("core"), PLACE)
 
 
 @pytest.mark.parametrize("made", [phone_and_source, capture_and_source])

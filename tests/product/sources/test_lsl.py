@@ -13,7 +13,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import Place
-from eyestream.rim.sources.lsl import LslSource, Options
+from eyestream.rim.sources.lsl import LslOptions, LslSource
 
 PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 ROOT = Path(__file__).resolve().parents[3]
@@ -94,11 +94,11 @@ def test_known_relays_are_known_and_taken() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (Options("o", preset="nothing"), "is none of pupil-capture"),
-        (Options("o", preset="pupil-capture", gaze=(0, 1)), "a preset, or channels"),
+        (LslOptions("o", preset="nothing"), "is none of pupil-capture"),
+        (LslOptions("o", preset="pupil-capture", gaze=(0, 1)), "a preset, or channels"),
     ],
 )
-def test_options_that_contradict_are_refused(options: Options, said: str) -> None:
+def test_options_that_contradict_are_refused(options: LslOptions, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         LslSource(options, lsl(), PLACE)
 
@@ -106,7 +106,7 @@ def test_options_that_contradict_are_refused(options: Options, said: str) -> Non
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pylsl", None)
     with pytest.raises(ConfigError, match=r"pip install 'eyestream\[lsl\]'"):
-        LslSource(Options("o"), lsl(), PLACE)
+        LslSource(LslOptions("o"), lsl(), PLACE)
 
 
 @pytest.mark.alone  # a hurried clock: a pause of the machine is a jump of the tracker's clock there

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from functools import partial
 from pathlib import Path
 
 import aiomqtt
@@ -11,15 +12,18 @@ import pytest
 
 from eyestream.gaze.profile import Profile
 from eyestream.rim.config import BrokerSettings, SourceEntry
+from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
+from eyestream.rim.mqtt.messages import Message
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import assemble
-from eyestream.rim.sources.gaze import Place
-from eyestream.rim.sources.mqtt import MqttSource, Options
+from eyestream.rim.sources.gaze import GazeFeeder, Place, UndecodedGaze
+from eyestream.rim.sources.mqtt import MqttOptions, MqttSource
 from eyestream.sdk.publisher import Publisher
 from eyestream.wire.gaze import encode_gaze
+from eyestream.wire.raw import RawRows
 from eyestream.wire.topics import gaze_topic
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import simulated, until
 from eyestream_lab.testing.gaze_lives import TrackerClock, hard_life
 from eyestream_lab.testing.gaze_sources import hearing
 from tests.rigs.mosquitto import Mosquitto
@@ -80,7 +84,7 @@ class MqttTracker:
 
 @pytest.mark.long
 async def test_a_hard_life(mosquitto: Mosquitto) -> None:
-    source = MqttSource(Options(), usual(), Place(DEVICE, BrokerSettings(mosquitto.url)))
+    source = MqttSource(MqttOptions(), usual(), Place(DEVICE, BrokerSettings(mosquitto.url)))
     heard = await hard_life(source, MqttTracker(mosquitto))
     assert {"not_msgpack", "not_a_map", "shape"} <= set(source.refused)
     assert len(heard.away) >= 1
@@ -91,7 +95,7 @@ async def test_retained_gaze_is_not_live(mosquitto: Mosquitto, caplog: pytest.Lo
     payload = encode_gaze(np.array([1.0]), np.zeros((1, 2)), 1)
     async with aiomqtt.Client("127.0.0.1", mosquitto.port) as client:
         await client.publish(gaze_topic(DEVICE), payload, qos=1, retain=True)
-        source = MqttSource(Options(), usual(), Place(DEVICE, BrokerSettings(mosquitto.url)))
+        source = MqttSource(MqttOptions(), usual(), Place(DEVICE, BrokerSettings(mosquitto.url)))
         async with hearing(source) as heard:
             await until(lambda: source.refused["retained"] == 1)
             await client.publish(gaze_topic(DEVICE), payload, qos=1)
@@ -150,3 +154,73 @@ async def test_the_last_line_counts_the_gaze_that_was_refused(
                 caplog.set_level("INFO", "eyestream.sidecar")
     [line] = [record.getMessage() for record in caplog.records if record.getMessage().startswith("stopped: ")]
     assert "7 rejected, 0 dropped" in line
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+async def test_a_thousand_samples_a_second_and_a_second_of_them_at_once_all_come_once(
+    mosquitto: Mosquitto, qos: int
+) -> None:
+    """mosquitto, as it is configured from the start, has 20 messages at QoS 1 under way."""
+    source = MqttSource(
+        MqttOptions(), load_profile("mqtt").at_rate(1000.0), Place(DEVICE, BrokerSettings(mosquitto.url))
+    )
+    loop, sent = asyncio.get_running_loop(), 0
+    async with hearing(source) as heard, aiomqtt.Client("127.0.0.1", mosquitto.port) as client:
+        await until(lambda: heard.stands > 0)
+        for burst in (*[10] * 100, 1000, *[10] * 20):  # 10 each 10 ms
+            for _ in range(burst):
+                await client.publish(
+                    gaze_topic(DEVICE), encode_gaze(np.array([float(sent)]), np.zeros((1, 3)), 1), qos=qos
+                )
+                sent += 1
+            await asyncio.sleep(0.01)
+        await until(lambda: heard.samples >= sent)
+    assert heard.column("time").tolist() == [float(number) for number in range(sent)]
+    assert heard.away == []
+    took = loop.time()
+    assert all(records.came is not None and records.came <= took for records in heard.records)
+    assert len(heard.records) < sent / 5
+
+
+def test_gaze_that_is_decoded_late_gives_the_same_rows_and_is_decoded_once_for_all_feeders() -> None:
+    """It counts as arrived when it came, and messages without samples say that the tracker is there."""
+    source = MqttSource(MqttOptions(), usual(), Place(DEVICE, BrokerSettings("mqtt://localhost")))
+    rng = np.random.default_rng(1)
+
+    def message(*t: float, width: int) -> Message:
+        payload = encode_gaze(np.array(t), rng.normal(0.0, 5.0, (len(t), width)), 1)
+        return Message(gaze_topic(DEVICE), payload, False)
+
+    portions = [([message(p + i / RATE_HZ, width=2 + (p > 20)) for i in range(200)], float(p) + 1.0) for p in range(50)]
+    portions += [([message(width=2), Message(gaze_topic(DEVICE), b"\xc1", False)], 51.0)]
+    decoded: list[float] = []
+
+    def decode(messages: list[Message], came: float) -> list[GazeColumns]:
+        decoded.append(came)
+        return [*source.records_of(messages, came)]
+
+    async def rows_of(*, late: bool, feeders: int) -> list[list[RawRows]]:
+        loop = asyncio.get_running_loop()
+        made = [(GazeFeeder(source, usual()), list[RawRows]()) for _ in range(feeders)]
+        async with asyncio.TaskGroup() as group:
+            for feeder, rows in made:
+                group.create_task(feeder.rows(rows.append))
+            for sent, came in portions:
+                await asyncio.sleep(came - loop.time())
+                gaze: list[GazeColumns | UndecodedGaze] = [*source.records_of(sent, came)]
+                if late:
+                    gaze = [UndecodedGaze(sum(len(one.payload) for one in sent), came, partial(decode, sent, came))]
+                for feeder, _ in made:
+                    for one in gaze:
+                        feeder.take(one)
+            for feeder, _ in made:
+                feeder.end()
+        assert [feeder.heard for feeder, _ in made] == [10_000] * feeders
+        return [rows for _, rows in made]
+
+    [eager] = simulated(rows_of(late=False, feeders=1))
+    assert len(eager) > 30
+    assert any(np.isfinite(row.rows).any() for row in eager)
+    for found in simulated(rows_of(late=True, feeders=2)):
+        assert [row.rows.tobytes() for row in found] == [row.rows.tobytes() for row in eager]
+    assert decoded == [came for _, came in portions]

@@ -12,7 +12,7 @@ from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import GazeFeeder, Place
-from eyestream.rim.sources.neon import NeonSource, Options
+from eyestream.rim.sources.neon import NeonOptions, NeonSource
 from eyestream.rim.sources.registry import make_source
 from eyestream.streams import StreamSpec
 from eyestream.wire.rtp import GAZE_BYTES, RtpClock, read_gaze, read_reports, read_rtp
@@ -26,7 +26,7 @@ PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 
 
 def source_of(phone: FakeNeon) -> NeonSource:
-    return NeonSource(Options("127.0.0.1", phone.port), load_profile("neon"), PLACE)
+    return NeonSource(NeonOptions("127.0.0.1", phone.port), load_profile("neon"), PLACE)
 
 
 @pytest.mark.long
@@ -170,7 +170,7 @@ async def test_strangers_at_the_phones_port_are_said_so(answer: bytes, said: str
     async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(LinkError, match=said):
-            await NeonSource(Options("127.0.0.1", port), load_profile("neon"), PLACE).run(lambda records: None)
+            await NeonSource(NeonOptions("127.0.0.1", port), load_profile("neon"), PLACE).run(lambda records: None)
 
 
 async def test_a_phone_whose_payloads_nobody_knows_stands_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:

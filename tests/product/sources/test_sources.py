@@ -12,12 +12,12 @@ from sine import SINE, SineSource
 from eyestream.errors import ConfigError, LinkError
 from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.recordings import Recording, save
-from eyestream.rim.sidecar.inputs import SourceRunner
+from eyestream.rim.sidecar.source_runner import SourceRunner
 from eyestream.rim.sources.recording import RecordingSource
 from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Deliver
 from eyestream.streams import StreamKey, StreamSpec
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
 BROKER = BrokerSettings("mqtt://localhost")
 KEY = StreamKey("d", "features")

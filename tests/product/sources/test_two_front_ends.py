@@ -28,6 +28,7 @@ from eyestream.streams import StreamKey
 from eyestream_lab.testing.clocks import until
 from tests.rigs.fast_gaze import RATE_HZ, SPEED, fast_tracker
 from tests.rigs.mosquitto import Mosquitto
+from tests.rigs.noise import any_noise_taken
 from tests.rigs.relay import LOST, Relay
 from tests.rigs.sidecar import at_work
 from tests.rigs.spy import spying
@@ -135,7 +136,7 @@ async def test_two_streams_of_one_tracker_go_all_the_way_under_one_budget(
     plan = planned(tmp_path, mosquitto.url, session=60.0)
     create_ledger(plan.settings.sidecar.ledger, created=0)
     heard: list[Any] = []
-    with assemble(plan, lambda: 20_000) as made:
+    with any_noise_taken(), assemble(plan, lambda: 20_000) as made:
         async with spying(mosquitto.url) as spy, at_work(made.sidecar):
             async with subscribe(mosquitto.url, DEVICE, stream="third") as chunks:
                 async with asyncio.timeout(60):

@@ -1,12 +1,13 @@
 """RealFourier against numpy's transform, Parseval's weights, and the synthesis matrix."""
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.spectrum import RealFourier, coordinate_count, coordinate_weights, most_coefficients
+from eyestream.core.spectrum import RealFourier, coordinate_count, coordinate_weights, most_coefficients, used
 
 LENGTHS = (2, 4, 32, 63, 64, 128)
 Array = NDArray[np.float64]
@@ -129,3 +130,34 @@ def test_the_next_call_overwrites_but_does_not_remember() -> None:
     first = fourier.signals(fourier.coordinates(a)).copy()
     fourier.signals(fourier.coordinates(b))
     np.testing.assert_array_equal(fourier.signals(fourier.coordinates(a)), first)
+
+
+@pytest.fixture
+def no_fftw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyfftw", None)
+
+
+@pytest.mark.parametrize(("n", "k"), [(63, 20), (64, 33), (128, 65), (300, 151)])
+def test_without_fftw_numpy_gives_the_same_coefficients(n: int, k: int) -> None:
+    """To rounding, both ways: 52 signals of size 1, and coordinates of the root of n."""
+    x = np.random.default_rng(n).normal(size=(52, n))
+    assert used(n, k, "fftw") == "pyFFTW"
+    planned = RealFourier(52, n, k, "fftw")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "pyfftw", None)
+        assert used(n, k, "fftw") == "numpy"
+        by_numpy = RealFourier(52, n, k, "fftw")
+    np.testing.assert_allclose(by_numpy.coordinates(x), planned.coordinates(x), rtol=0, atol=4e-15 * n)
+    coordinates = planned.coordinates(x).copy()
+    np.testing.assert_allclose(by_numpy.signals(coordinates), planned.signals(coordinates), rtol=0, atol=4e-15)
+
+
+def test_what_a_machine_has_decides_what_is_used(no_fftw: None) -> None:
+    assert [used(64, k) for k in (1, 16, 17, 29, 30, 33)] == ["basis"] * 4 + ["numpy"] * 2
+    assert used(64, 1, "fftw") == "numpy"
+    assert used(64, 33, "basis") == "basis"
+
+
+def test_a_short_chunk_is_always_a_product_and_a_long_one_soon_is_not() -> None:
+    assert {used(32, k) for k in range(1, 18)} == {"basis"}
+    assert [used(64, k) for k in (16, 17)] == [used(1024, k) for k in (12, 13)] == ["basis", "pyFFTW"]

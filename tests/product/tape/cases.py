@@ -39,7 +39,7 @@ class Tape:
         self._data = self._stream.digest(4 * self._block)
         self.taken = 0
 
-    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+    def words(self, count: int) -> NDArray[np.uint32]:
         """The next (count,) words."""
         while self.taken + count > self._block:
             self._block *= 2

@@ -22,9 +22,11 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.asked.mechanism import _Core as AskedCore
 from eyestream.core.mechanisms.klt.core import JointCore
-from eyestream.core.mechanisms.klt.schedule import Step
+from eyestream.core.mechanisms.klt.schedule import ScheduleStep
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.processes import load_process
+from eyestream_lab.hindsight import hindsight
+from eyestream_lab.hindsight.klt import backward_gains
 from eyestream_lab.testing.noise import WordNoise
 from tests.product.tape.cases import Tape, fingerprint, inputs
 
@@ -86,7 +88,7 @@ def _of(mechanism: Mechanism) -> dict[str, str]:
         found["code"] = _digest([(book.first, book.bits) for step in steps for book in step.books])
         found["directions"] = _digest(*(step.directions for step in steps))
         found["gains"] = _digest(*(step.gain for step in steps))
-        found["backward"] = _digest(*core.schedule.backward_gains(_TURNS))
+        found["backward"] = _digest(*backward_gains(core.schedule, _TURNS))
     elif isinstance(core, AdditiveCore):
         law, lattice = core.private.law, core.private.lattice
         found["law"] = _digest(law.digits.thresholds, law.rates, law.sd, np.array([law.limit, lattice.largest]))
@@ -111,9 +113,9 @@ def _claim(mechanism: Mechanism) -> dict[str, Any]:
 def _words(mechanism: Mechanism) -> list[Any]:
     """What is drawn and what is kept of a session of fixed chunks under a fixed tape."""
     calibration, noted, states = mechanism.calibration, list[Any](), list[Any]()
-    value, noisy = Step.value, AdditiveStep.noisy
+    value, noisy = ScheduleStep.value, AdditiveStep.noisy
 
-    def word(self: Step, word: Any) -> Any:
+    def word(self: ScheduleStep, word: Any) -> Any:
         noted.append([int(one) for one in word])
         return value(self, word)
 
@@ -127,13 +129,13 @@ def _words(mechanism: Mechanism) -> list[Any]:
     chunks = inputs(calibration.lo, calibration.hi, calibration.n)
     while session.awaits_baseline:
         session.anchor(chunks[0])
-    with mock.patch.object(Step, "value", word), mock.patch.object(AdditiveStep, "noisy", integers):
+    with mock.patch.object(ScheduleStep, "value", word), mock.patch.object(AdditiveStep, "noisy", integers):
         for turn in range(_TURNS):
             released = session.release(chunks[turn % len(chunks)])
             if not mechanism.domain.keeps:
                 noted.append(_digest(released))
                 states.append(session.state)
-    looked_back = mechanism.hindsight(states) if states else None
+    looked_back = hindsight(mechanism, states) if states else None
     noted += [_digest(chunk) for chunk in looked_back or ()]
     assert noted
     return noted

@@ -18,10 +18,11 @@ from eyestream_lab.kaleido_live.tables import calibration_of
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.mechanisms import check_any_input, check_frozen, check_life, check_sessions, some_chunks
 from eyestream_lab.testing.noise import SeededNoise
-from tests.product.tiles.test_tile_stream import DEVICE, SPEED, TEXT
+from tests.rigs.fast_gaze import SPEED
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import at_work
 from tests.rigs.spy import spying
+from tests.rigs.tile_stream import DEVICE, TEXT
 
 EPSILON, CEILING, W = 360.5, 50_000.0, 50
 

@@ -5,17 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eyestream.core.mechanisms.tile.tables import calibration_of, tiles_of
+from eyestream.core.mechanisms.tile.tables import tiles_of
 from eyestream.errors import CalibrationError
 from eyestream.gaze.slots import mark_of
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.profiles import load_profile
+from eyestream_lab.calibration.tiles import tile_calibration
 from tests.product.tiles.worlds import calibration
 
 
 def test_a_file_gives_what_was_saved(tmp_path) -> None:
     made = calibration()
-    calibrations.save(calibration_of(made, 2), tmp_path / "own")
+    calibrations.save(tile_calibration(made, 2), tmp_path / "own")
     again = tiles_of(calibrations.load(tmp_path / "own"))
     assert (again.field, again.slot_us, again.prior_slots, again.source) == (
         made.field,
@@ -42,7 +43,7 @@ def test_the_shipped_one_is_whole_and_fits_every_tracker_in_degrees() -> None:
 
 def test_figures_that_are_none_and_rows_are_refused(tmp_path) -> None:
     made = calibration()
-    calibrations.save(calibration_of(made, 0), tmp_path / "own")
+    calibrations.save(tile_calibration(made, 0), tmp_path / "own")
     with np.load(tmp_path / "own") as stored:
         arrays = dict(stored)
     for change, words in (

@@ -11,10 +11,11 @@ from eyestream.core.mechanisms.tile.tables import tiles_of
 from eyestream.core.tiles import MOST_BITS, Field, slots_touched, word_bits
 from eyestream.core.tiles.calibration import UNIT
 from eyestream.core.tiles.motion import Motion
-from eyestream.core.tiles.reader import Code, Reader, hindsight
+from eyestream.core.tiles.reader import TileCode, WordReader
 from eyestream.core.tiles.tiling import tiling
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import calibrations
+from eyestream_lab.hindsight.tile import gaze_in_hindsight
 from eyestream_lab.samples.tile_response import TileResponse
 from eyestream_lab.testing.noise import SeededNoise, ZeroNoise
 from tests.product.tiles.worlds import LARGE, SHARES, SMALL, calibration, walk
@@ -112,8 +113,8 @@ def test_every_small_field_has_as_many_tiles_as_were_asked_for() -> None:
 
 def test_released_words_read_the_same_on_every_machine() -> None:
     """Tilings, beliefs and gaze of the shipped calibration, by a digest that was stored."""
-    code = Code(tiles_of(calibrations.load("everyday-tile")), 4.0)
-    reader, digest = Reader(code), hashlib.blake2b(digest_size=8)
+    code = TileCode(tiles_of(calibrations.load("everyday-tile")), 4.0)
+    reader, digest = WordReader(code), hashlib.blake2b(digest_size=8)
     for word in np.random.default_rng(11).integers(0, code.words, 300).tolist():
         digest.update(reader.labels.astype("<i4").tobytes())
         gaze = reader.take(word)
@@ -179,9 +180,9 @@ def test_hindsight_ends_where_live_reading_ends_and_is_nearer_before() -> None:
     mechanism = TileResponse(made, 3.0, noise=SeededNoise(2))
     session = mechanism.session()
     words, live = zip(*(session.release(occupancy) for occupancy in content), strict=True)
-    later = hindsight(mechanism.code, words)
+    later = gaze_in_hindsight(mechanism.code, words)
     assert math.hypot(later[-1].x_deg - live[-1].x_deg, later[-1].y_deg - live[-1].y_deg) < 0.01
-    assert hindsight(mechanism.code, []) == []
+    assert gaze_in_hindsight(mechanism.code, []) == []
     apart = {"live": 0.0, "later": 0.0}
     for occupancy, one, other in zip(content, live, later, strict=True):
         if occupancy[:-1].any():
@@ -194,8 +195,8 @@ def test_hindsight_ends_where_live_reading_ends_and_is_nearer_before() -> None:
 
 def test_slots_that_are_lost_for_sure_still_have_gaze() -> None:
     """At a large epsilon hardly any weight is left for the cells."""
-    code = Code(tiles_of(calibrations.load("everyday-tile")), 20.0)
-    for gaze in hindsight(code, [code.lost_word] * 20):
+    code = TileCode(tiles_of(calibrations.load("everyday-tile")), 20.0)
+    for gaze in gaze_in_hindsight(code, [code.lost_word] * 20):
         assert gaze.lost > 0.999
         assert math.isfinite(gaze.x_deg + gaze.y_deg + gaze.error_deg)
 
@@ -204,7 +205,7 @@ def test_hindsight_is_the_sum_over_all_paths() -> None:
     """Of a world of eight cells and three slots, every path of which is summed here in floating point."""
     changes = np.array([[8192, 4096, 4096], [1024, 14336, 1024], [0, 4096, 12288]], np.int32)
     made = replace(calibration(Field(columns=4, rows=2, cell_deg=10.0)), shares=SHARES, changes=changes)
-    code, words = Code(made, 2.0), [0, 3, 1]
+    code, words = TileCode(made, 2.0), [0, 3, 1]
     motion, reader_labels, beliefs, belief = code.motion, [], [], code.motion.start
     for turn, word in enumerate(words):
         predicted = motion.predicted(belief) if turn else belief
@@ -231,7 +232,7 @@ def test_hindsight_is_the_sum_over_all_paths() -> None:
     habits = [(b.habit / b.slots).ravel() / UNIT for b in beliefs]
     paths = np.einsum("la,lamb,mbnc,a,b,c->lambnc", chance, step(habits[0]), step(habits[1]), *likely)
     first, second = (paths.sum(axis=axes) / paths.sum() for axes in ((2, 3, 4, 5), (0, 1, 4, 5)))
-    read = hindsight(code, words)
+    read = gaze_in_hindsight(code, words)
     assert read[0].lost == pytest.approx(first[:, 8].sum(), abs=2e-3)
     assert read[1].lost == pytest.approx(second[:, 8].sum(), abs=2e-3)
     middle = np.rint(second[:, :8].reshape(3, 2, 4) * UNIT)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -15,78 +14,24 @@ import eyestream
 from eyestream.core.charge import EPSILON_UNITS
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.tile.mechanism import OUTPUT
-from eyestream.core.mechanisms.tile.tables import calibration_of
-from eyestream.core.tiles.reader import Code, Reader
+from eyestream.core.tiles.reader import TileCode, WordReader
 from eyestream.errors import CalibrationError, ConfigError
-from eyestream.gaze.samples import Samples
-from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.rim.plan import Plan, load
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.rim.sources import registry
 from eyestream.sdk.subscriber import Chunk, subscribe
+from eyestream_lab.calibration.tiles import tile_calibration
+from eyestream_lab.hindsight import hindsight
 from eyestream_lab.testing.clocks import until
 from eyestream_lab.testing.mechanisms import check_any_input, check_frozen, check_life, check_sessions, some_chunks
 from eyestream_lab.testing.noise import SeededNoise
 from tests.product.tiles import worlds
-from tests.rigs.fast_gaze import RATE_HZ, SPEED, fast_tracker
+from tests.rigs.fast_gaze import SPEED
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.pages import body_of, code_of
 from tests.rigs.sidecar import at_work
 from tests.rigs.spy import spying
-
-DEVICE, EPSILON = "hmd-1", 6.0
-STAY_S = 3.0
-PLACES = ((-20.0, 8.0), (0.0, 0.0), (20.0, -8.0), (math.nan, math.nan))
-PROFILE = load_profile("degrees").at_rate(RATE_HZ)
-
-
-def gaze_at(t: np.ndarray[Any, Any]) -> Samples:
-    """Three seconds at each of three places, three lost, and again."""
-    x, y = np.array(PLACES)[np.floor((t - 0.001) / STAY_S).astype(int) % 4].T
-    return Samples.of(t, x, y, valid=np.isfinite(x))
-
-
-TRACKER = fast_tracker(gaze_at)
-
-TEXT = """
-[private]
-url = "{url}"
-[[device]]
-id = "hmd-1"
-[[source]]
-kind = "tests.product.tiles.test_tile_stream:TRACKER"
-rate_hz = 100.0
-streams = ["features", "gaze"]
-[[stream]]
-name = "features"
-[stream.privacy]
-calibration = "everyday-cfpa-32"
-epsilon = 4.8
-[[stream]]
-name = "gaze"
-schema = 2
-front_end = "slots"
-[stream.privacy]
-calibration = "everyday-tile"
-mechanism = "tile"
-epsilon = 6.0
-[budget]
-window_chunks = 2
-session_epsilon = {session}
-"""
-
-
-def planned(
-    folder: Path, url: str = "mqtt://localhost", session: float = 1152.0, changed: tuple[str, str] = ("", "")
-) -> Plan:
-    text = TEXT.format(url=url, session=session)
-    assert changed[0] in text
-    if changed[0]:
-        text = text.replace(*changed)
-    path = folder / "sidecar.toml"
-    path.write_text(text)
-    return load(path)
+from tests.rigs.tile_stream import DEVICE, EPSILON, PROFILE, STAY_S, planned
 
 
 def test_a_plan_of_coarse_gaze(tmp_path: Path) -> None:
@@ -121,12 +66,19 @@ def test_the_guarantee_says_what_a_slot_and_any_time_cost_and_what_it_is_for(tmp
         ('mechanism = "tile"', 'mechanism = "klt"', "klt is klt, and the calibration is one of tile"),
         ('"everyday-tile"', '"everyday-tiles"', "kaleido-r2; did you mean everyday-tile?"),
         ("epsilon = 6.0", "epsilon = 200.0", "epsilon of a slot: expected 0.01 to 100, not 200"),
+        ("epsilon = 6.0", "epsilon = 0.0099", "epsilon of a slot: expected 0.01 to 100, not 0.0099"),
     ],
 )
 def test_what_does_not_fit_is_said_in_a_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     with pytest.raises((ConfigError, CalibrationError)) as caught:
         planned(tmp_path, changed=(old, new))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("border", [0.01, 100.0])
+def test_the_borders_that_are_said_can_be_taken(tmp_path: Path, border: float) -> None:
+    stream = planned(tmp_path, changed=("epsilon = 6.0", f"epsilon = {border}")).streams["gaze"]
+    assert stream.mechanism.epsilon == pytest.approx(border, rel=1e-11)
 
 
 async def test_gaze_and_features_of_one_tracker_go_all_the_way_under_one_budget(
@@ -158,7 +110,7 @@ async def test_gaze_and_features_of_one_tracker_go_all_the_way_under_one_budget(
     assert all((chunk.gaze.shape, chunk.gaze_error.shape, chunk.epsilon) == ((1, 2), (1,), EPSILON) for chunk in heard)
     times = np.concatenate([chunk.times for chunk in heard])
     np.testing.assert_allclose(np.diff(times), 1.0, atol=1e-6)
-    reader = Reader(Code(plan.streams["gaze"].mechanism.core.tiles, EPSILON))  # type: ignore[attr-defined]
+    reader = WordReader(TileCode(plan.streams["gaze"].mechanism.core.tiles, EPSILON))  # type: ignore[attr-defined]
     for chunk in heard:
         read = reader.take(int(chunk.values[4, 0]))
         np.testing.assert_array_equal(
@@ -174,7 +126,7 @@ async def test_gaze_and_features_of_one_tracker_go_all_the_way_under_one_budget(
 
 
 def small(epsilon: float = 2.0, seed: int | None = None) -> Any:
-    made = calibration_of(worlds.calibration(), 2)
+    made = tile_calibration(worlds.calibration(), 2)
     return build(made, epsilon, noise=None if seed is None else SeededNoise(seed))
 
 
@@ -199,6 +151,6 @@ def test_the_mechanism_releases_what_the_tile_session_releases() -> None:
         assert released.tolist() == [gaze.x_deg, gaze.y_deg, gaze.error_deg, gaze.lost, word]
         states.append(session.state)
         words.append(word)
-    later = np.array([page[:2, 0] for page in ours.hindsight(states)])
+    later = np.array([page[:2, 0] for page in hindsight(ours, states)])
     np.testing.assert_array_equal(later, [(gaze.x_deg, gaze.y_deg) for gaze in theirs.hindsight(words)])
     assert ours.loss.epsilon == Fraction(2)

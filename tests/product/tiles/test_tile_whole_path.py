@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from eyestream.core.charge import Ceilings
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanisms import build
-from eyestream.core.mechanisms.tile.tables import calibration_of
 from eyestream.core.release.stream import StreamRelease
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.slots import Slots
-from eyestream.wire.messages import RawRows, decode_private
+from eyestream.wire.raw import RawRows
+from eyestream.wire.release import decode_private
+from eyestream_lab.calibration.tiles import tile_calibration
 from tests.product.tiles import worlds
 from tests.product.tiles.test_tile_guarantee import EPSILON, RECORDINGS, Laws, power, worst
 from tests.rigs.memory_ledger import MemoryLedger
 
-CALIBRATION = calibration_of(worlds.calibration(), 2)
+CALIBRATION = tile_calibration(worlds.calibration(), 2)
 Published = tuple[int | None, ...]
 
 

@@ -49,8 +49,6 @@ def calibration(field: Field = SMALL, slots: int = 60) -> TileCalibration:
 class GivenDraws:
     """Noise that gives the draws of a list, in order."""
 
-    certified = False
-
     def __init__(self) -> None:
         self.draws: list[tuple[int, int]] = []
 

@@ -2,6 +2,8 @@
 
 import math
 import struct
+import subprocess
+import sys
 import tracemalloc
 from typing import Any
 
@@ -13,16 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from eyestream.errors import PayloadError
-from eyestream.wire.messages import (
-    MAX_PAYLOAD_BYTES,
-    MAX_ROWS,
-    MAX_U64,
-    MAX_WEARER,
-    REASONS,
-    decode_raw,
-    encode_raw,
-    rows_per_message,
-)
+from eyestream.wire import envelope
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_U64, REASONS
+from eyestream.wire.raw import MAX_ROWS, MAX_WEARER, decode_raw, encode_raw, rows_per_message
 
 FEATURES, SCHEMA = 3, 7
 ROWS = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -346,3 +341,49 @@ def test_times_that_are_none_are_refused(t: list[float], reason: str) -> None:
     good = msgpack.unpackb(encode_raw(1, 0, rows, 1))
     with pytest.raises(PayloadError, match=reason):
         decode_raw(msgpack.packb({**good, "t": np.array(t).tobytes()}), FEATURES, 1)
+
+
+_IN_A_SMALL_STACK = """
+import threading
+from tests.product.wire.test_raw import message, msgpack, reason
+whole = msgpack.packb({**message(), "x": None})[:-1]
+deep = [whole + bytes([0x91]) * count + bytes([0xC0]) for count in (99, 100, 60_000)]
+deep.append(bytes.fromhex("82a17601a773657373696f6e") + bytes([0x91]) * 60_000)
+threading.stack_size(128 * 1024)
+one = threading.Thread(target=lambda: print(*map(reason, deep)))
+one.start()
+one.join()
+"""
+
+
+def test_depth_is_counted_before_anything_calls_itself() -> None:
+    """In a thread with a small stack, as musl gives: Python 3.13 would end with a fault of memory."""
+    command = [sys.executable, "-c", _IN_A_SMALL_STACK]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert told.stdout.split() == ["unknown_key", "nesting", "nesting", "nesting"]
+
+
+class _Looked(bytes):
+    """Bytes that count how often one of them is asked for."""
+
+    looks = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(at)
+
+
+@pytest.mark.parametrize("value", [b"\x90", b"\xc0", b"\x91\xc0", b"\xc4\x00", b"\x91" * 98 + b"\xc0"])
+def test_a_stranger_cannot_make_the_depth_of_a_payload_take_long(value: bytes) -> None:
+    """Of 64 KiB, which would stop the loop for 16 ms, at most `MOST_WALKED` values are looked at."""
+    whole = b"\x82\xa1v\x01\xa1x\xdd\x00\x00\xff\x00" + b"\x90" * 101
+    data = _Looked(whole + value * ((MAX_PAYLOAD_BYTES - len(whole)) // len(value)))
+    assert reason(data) == "nesting"
+    assert envelope._is_deep(data)
+    assert data.looks <= 2 * envelope.MOST_WALKED
+
+
+def test_no_message_of_ours_is_walked_for_its_depth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(envelope, "_is_deep")
+    rows = np.frombuffer(b"\x91" * 4 * 3 * 2_000, "<f4").reshape(2_000, 3)
+    assert decode_raw(encode_raw(1, 0, rows, 1), 3, 1).rows.shape == (2_000, 3)

@@ -31,6 +31,7 @@ def test_what_is_built_is_parsed(device: str, stream: str) -> None:
         "meta": topics.meta_topic(device, stream),
         "status": topics.status_topic(device, stream),
         "budget": topics.budget_topic(device, stream),
+        "odometer": topics.odometer_topic(device, stream),
     }
     assert {leaf: parse_topic(topic) for leaf, topic in built.items()} == {
         leaf: Topic(device, stream, leaf) for leaf in built
@@ -41,7 +42,13 @@ def test_what_is_built_is_parsed(device: str, stream: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_names_that_could_mean_more_are_refused(name: str) -> None:
     assert not is_name(name)
-    for build in (topics.raw_topic, topics.private_topic, topics.meta_topic, topics.status_topic, topics.budget_topic):
+    for build in (
+        topics.raw_topic,
+        topics.private_topic,
+        topics.meta_topic,
+        topics.status_topic,
+        topics.odometer_topic,
+    ):
         with pytest.raises(ConfigError):
             build(name)
         with pytest.raises(ConfigError):

@@ -5,13 +5,15 @@ sidecar and every reader find the same numbers, to the last bit. A change is cou
 mean square of its changes in the corpus. A *belief* (d, 65) is how likely each change of `GRID` is, for d features.
 """
 
+from hashlib import shake_128
+
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.mechanisms.asked.tables import AskedTables
 from eyestream.core.portable import decay, total
 
-__all__ = ["GRID", "MOST", "Chains"]
+__all__ = ["GRID", "MOST", "Chains", "parts_of", "readings_of", "shares_of", "words_of"]
 
 Array = NDArray[np.float64]
 
@@ -25,6 +27,7 @@ _STEP = float(GRID[1] - GRID[0])
 _FLOOR = 1e-4
 """Beside the law of a step: a jump to anywhere."""
 
+_SESSIONS, _CHUNKS = 40, 12
 _ROUNDS = 8
 _NEARER = 1e-6
 
@@ -44,6 +47,7 @@ class Chains:
     Attributes
     ----------
     start : (d, 65) belief of a session's first chunk.
+    law : (d, 65, 65) of the next change, given the one before.
     """
 
     def __init__(self, tables: AskedTables, features: NDArray[np.intp], cells: int, replace: float) -> None:
@@ -51,14 +55,14 @@ class Chains:
         words = cells ** len(features)
         self._kept, self._drawn = 1.0 - replace, replace / words
         self._odds = self._kept / (replace / cells)
-        self.start = _shares(_bell(GRID / tables.first[features][:, None]) + 0.02)
+        self.start = shares_of(_bell(GRID / tables.first[features][:, None]) + 0.02)
         kept, spread, share = (part[features][:, :, None, None] for part in (tables.keeps, tables.moves, tables.shares))
         bells = share / spread * _bell((GRID - kept * GRID[:, None]) / spread)
-        self._law = _shares(total(bells.reshape(*bells.shape[:2], -1)).reshape(len(features), len(GRID), -1) + _FLOOR)
+        self.law = shares_of(total(bells.reshape(*bells.shape[:2], -1)).reshape(len(features), len(GRID), -1) + _FLOOR)
 
     def onward(self, belief: Array) -> Array:
         """Belief about the next chunk, before its word is known."""
-        return total(belief[:, :, None] * self._law)
+        return total(belief[:, :, None] * self.law)
 
     def borders(self, predicted: Array) -> Array:
         """(d, cells - 1) borders of the cells: Lloyd's for what the response leaves of a word, on the predicted law.
@@ -73,25 +77,33 @@ class Chains:
         readings = GRID[np.minimum(below, len(GRID) - 1)]
         for _ in range(_ROUNDS):
             readings = np.sort(readings, axis=1) + _NEARER * np.arange(self._cells)  # cells that are empty, too
-            held, sums = total(weights * _parts((readings[:, 1:] + readings[:, :-1]) / 2))
+            held, sums = total(weights * parts_of((readings[:, 1:] + readings[:, :-1]) / 2))
             readings = (self._odds * sums + mean) / (self._odds * held + 1)
-        borders: Array = (readings[:, 1:] + readings[:, :-1]) / 2
+        borders: Array = np.sort((readings[:, 1:] + readings[:, :-1]) / 2, axis=1)  # readings of cells that are empty
         return borders
 
-    def told(self, predicted: Array, borders: Array, word: NDArray[np.int64]) -> Array:
-        """Belief after the released word (d,) of a chunk with these borders."""
-        hit = np.take_along_axis(_parts(borders), word[:, None, None], axis=2)[..., 0]
+    def odds(self, predicted: Array, borders: Array, word: NDArray[np.int64]) -> Array:
+        """(d, 65) chance of the released word (d,) of a chunk with these borders where a feature's change is known."""
+        hit = np.take_along_axis(parts_of(borders), word[:, None, None], axis=2)[..., 0]
         held = readings_of(predicted, hit)
         others = np.array([np.multiply.reduce(np.delete(held, feature)) for feature in range(len(held))])
-        return _shares(predicted * (self._drawn + self._kept * others[:, None] * hit))
+        odds: Array = self._drawn + self._kept * others[:, None] * hit
+        return odds
+
+    def told(self, predicted: Array, borders: Array, word: NDArray[np.int64]) -> Array:
+        """Belief after the released word."""
+        return shares_of(predicted * self.odds(predicted, borders, word))
 
     def smoothed(self, belief: Array, later: Array) -> Array:
         """Belief about a chunk after all words of its session, from `belief` and the smoothed one a chunk later."""
         odds = later / self.onward(belief)
-        return _shares(belief * total((self._law * odds[:, None, :]).swapaxes(1, 2)))
+        return shares_of(belief * total((self.law * odds[:, None, :]).swapaxes(1, 2)))
 
-    def expected(self, values: Array, chunks: int = 128) -> Array:
-        """(d,) mean square error of readings of `values` (d, 65), as the model has it: over evenly spread words."""
+    def expected(self, values: Array, *, later: bool = False, chunks: int = 128) -> Array:
+        """(d,) mean square error of readings of `values` (d, 65), as the model has it: over evenly spread words.
+
+        `later`: of the readings of each chunk after the word of the next one.
+        """
         belief, error = self.start, np.zeros(len(self.start))
         even = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0][: len(belief) + 1]))
         for chunk in range(chunks):
@@ -100,9 +112,33 @@ class Chains:
             change = GRID[np.minimum((np.cumsum(predicted, axis=1) < lot[1:, None]).sum(axis=1), len(GRID) - 1)]
             drawn = lot[0] < 1.0 - self._kept
             word = np.where(drawn, np.floor(lot[1:] * self._cells), words_of(change, borders)).astype(np.int64)
-            belief = self.told(predicted, borders, word)
-            error = error + readings_of(belief, (values - readings_of(belief, values)[:, None]) ** 2)
+            before, belief = belief, self.told(predicted, borders, word)
+            read = self.smoothed(before, belief) if later and chunk else belief
+            error = error + readings_of(read, (values - readings_of(read, values)[:, None]) ** 2)
         return error / chunks
+
+    def follows(self, values: Array, residual: Array) -> Array:
+        """(d,) correlation of readings with `values` (d, 65) and what `residual` adds to their variance.
+
+        Over sessions that go as the model has it, each one's own mean subtracted from both.
+        """
+        size = len(self.start)
+        digest = shake_128(b"sessions of a chain").digest(8 * _SESSIONS * _CHUNKS * (2 * size + 1))
+        lots = (np.frombuffer(digest, "<u8") / 2.0**64).reshape(_SESSIONS, _CHUNKS, -1)
+        own, (truth, read) = np.arange(size), np.zeros((2, _SESSIONS, _CHUNKS, size))
+        for session in range(_SESSIONS):
+            belief, law = self.start, self.start
+            for chunk, lot in enumerate(lots[session]):
+                predicted = self.onward(belief) if chunk else belief
+                place = np.minimum((np.cumsum(law, axis=1) < lot[:size, None]).sum(axis=1), len(GRID) - 1)
+                borders = self.borders(predicted)
+                drawn = np.floor(lot[size:-1] * self._cells).astype(np.int64)
+                word = drawn if lot[-1] < 1.0 - self._kept else words_of(GRID[place], borders)
+                belief, law = self.told(predicted, borders, word), self.law[own, place]
+                truth[session, chunk], read[session, chunk] = values[own, place], readings_of(belief, values)
+        x, y = (part - part.mean(axis=1, keepdims=True) for part in (truth, read))
+        spread = (x * x).mean(axis=(0, 1)) + residual
+        return np.asarray((x * y).mean(axis=(0, 1)) / np.sqrt(np.maximum(spread * (y * y).mean(axis=(0, 1)), 1e-300)))
 
 
 def words_of(changes: Array, borders: Array) -> NDArray[np.int64]:
@@ -116,14 +152,14 @@ def readings_of(belief: Array, values: Array = GRID) -> Array:
     return total((belief * values)[:, :, None])[:, 0]
 
 
-def _parts(borders: Array) -> Array:
+def parts_of(borders: Array) -> Array:
     """(d, 65, cells) which part of the surroundings of each number of `GRID` lies in each cell."""
     below = np.clip((borders[:, None, :] - GRID[:, None]) / _STEP + 0.5, 0.0, 1.0)
     ends = np.ones((*below.shape[:2], 1))
     return np.diff(np.concatenate([0 * ends, below, ends], axis=2), axis=2)
 
 
-def _shares(weights: Array) -> Array:
+def shares_of(weights: Array) -> Array:
     """The weights (..., m) divided by their sum."""
     return weights / total(weights[..., None])
 

@@ -19,11 +19,13 @@ this: f and g may be any functions.
 
 **Use.** A released value is the mean of the chain's belief after the word, the change since the baseline in the
 feature's unit: the estimate of least mean square error, if the chain is right. A root's change is read as if its first
-minute had been the corpus' mean.
+minute had been the corpus' mean. With `later` each chunk's word is used to publish the chunk before: what its word and
+the next one tell of it. That is a function of the same words, so nothing above changes.
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import msgspec
@@ -58,9 +60,12 @@ class AskedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ----------
     features
         Names of the one to three features that are released; public.
+    later
+        Whether each chunk gives the one before, smoothed by its own word; public.
     """
 
     features: list[str] | None = None
+    later: bool | None = None
 
 
 class _Page(Page):
@@ -82,7 +87,7 @@ class _Core:
 
     k, delta = (), Fraction(0)
 
-    def __init__(self, frame: Frame, tables: AskedTables) -> None:
+    def __init__(self, frame: Frame, tables: AskedTables, *, later: bool) -> None:
         bits = _bits(frame.epsilon, len(frame.active))
         self.law = ResponseLaw([bits] * len(frame.active), frame.epsilon)
         self.gain = self.law.gain
@@ -90,10 +95,18 @@ class _Core:
         self.start = self.chains.start
         of, step_s = frame.calibration, frame.n / frame.calibration.rate_hz
         names, units = (tuple(every[feature] for feature in frame.active) for every in (of.names, of.units))
-        self.schema = OutputSchema(names, units, (len(names), 1), step_s)
+        self.later = later
+        published = tuple(f"{name}_before" for name in names) if later else names
+        self.schema = OutputSchema(published, units, (len(names), 1), step_s)
         self._unit = tables.unit[frame.active]
-        self._values = transposed(tables.changes(np.repeat(GRID[:, None], frame.features, axis=1)))[frame.active]
-        self.noise_sd: Array = np.sqrt(self.chains.expected(self._values) + tables.residual[frame.active])
+        self.values = transposed(tables.changes(np.repeat(GRID[:, None], frame.features, axis=1)))[frame.active]
+        self._residual = tables.residual[frame.active]
+        self.noise_sd: Array = np.sqrt(self.chains.expected(self.values, later=later) + self._residual)
+
+    @cached_property
+    def follows(self) -> Array:
+        """(d,) correlation of a released change with the true one within a session, as the chains have it."""
+        return self.chains.follows(self.values, self._residual)
 
     def step(self) -> "_Core":
         return self
@@ -108,7 +121,7 @@ class _Core:
         return held
 
     def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array:
-        """As `eyestream.core.mechanism.Step` has it; the state is the belief after the released words."""
+        """See `eyestream.core.mechanism.Step`; the state is the belief after the released words."""
         assert state is not None
         predicted = self.chains.onward(state) if turn else state
         borders = self.chains.borders(predicted)
@@ -116,16 +129,15 @@ class _Core:
         drawn = noise.draw(self.law)
         released = np.where(drawn[0], drawn[1:], word)  # the only line that raw data and randomness meet in
         belief = self.chains.told(predicted, borders, released)
-        out[:, 0] = readings_of(belief, self._values)
+        read = belief
+        if self.later:
+            read = self.chains.smoothed(state, belief) if turn else state
+        out[:, 0] = self.read(read)
         return belief
 
-    def hindsight(self, states: Sequence[Array | None], out: Sequence[Array]) -> None:
-        """Write the chunks of a whole session, each from all of its released words."""
-        later: Array | None = None
-        for state, page in zip(reversed(states), reversed(out), strict=True):
-            assert state is not None
-            later = state if later is None else self.chains.smoothed(state, later)
-            page[:, 0] = readings_of(later, self._values)
+    def read(self, belief: Array) -> Array:
+        """(d,) what is published under a belief, in the features' units."""
+        return readings_of(belief, self.values)
 
 
 def _bits(epsilon: float, features: int) -> int:
@@ -164,8 +176,6 @@ class Asked(Mechanism):
         "is part of the proof, which holds for every word",
         sampler="nothing is charged for the sampler: what is drawn has the law itself",
         floating_point="integers",
-        entropy="the operating system's generator, asked directly for each release",
-        attacker="who cannot break the system's generator, with all other computing power",
         use="how one to three features change through a session. It is not for levels: these are subtracted",
     )
 
@@ -176,27 +186,42 @@ class Asked(Mechanism):
         *,
         noise: Noise | None = None,
         features: Sequence[str] | None = None,
+        later: bool | None = None,
     ) -> None:
         frame, tables = Frame.of(self.name, calibration, epsilon), calibration.tables
         if not isinstance(tables, AskedTables) or calibration.anchor is None:
             raise CalibrationError("a calibration of asked features needs chains and a baseline")
         asked = _asked(calibration, features or ())
         frame = Frame(calibration, frame.epsilon, np.array(asked, dtype=np.intp))
-        super().__init__(frame, _Core(frame, tables), noise, {"features": list(features or ())})
+        self._own = _Core(frame, tables, later=bool(later))
+        options: dict[str, object] = {"features": list(features or ())} | ({"later": True} if later else {})
+        super().__init__(frame, self._own, noise, options)
 
-    def _page(self) -> Page:
+    def page(self) -> Page:
+        """The arrays in which one chunk is taken in and put together."""
         return _Page(self.frame, self.schema.shape)
 
+    @property
+    def follows(self) -> Array:
+        """(d,) correlation to expect of a released change with the true one; people outside had up to 0.13 less."""
+        return self._own.follows
+
     def facts(self, seconds: float) -> tuple[Fact, ...]:
-        """What a guarantee says of this mechanism alone; its chunks are of so many seconds."""
-        names = self.schema.names
+        """Facts for a guarantee, of this mechanism alone; its chunks are of so many seconds."""
+        names = [self.calibration.names[feature] for feature in self.frame.active]
         words = (
             f"{', '.join(names)}: the whole epsilon of a chunk is spent on {'them' if len(names) > 1 else 'it'}. No "
             "other feature is released. Which features are asked for is public: it must be fixed before a session, "
             "without a look at raw data. What an application asks for can be a trait: how often somebody blinks, and "
             "how wide pupils are, were seen to tell people apart"
         )
-        return (Fact("asked features", words, {"features": list(names)}), *super().facts(seconds))
+        facts = [Fact("asked features", words, {"features": names})]
+        if "later" in self.options:
+            said = (
+                "a chunk's values are of the chunk before it, smoothed by its own word; the first one's are of nobody"
+            )
+            facts.append(Fact("later", said, {"later_chunks": 1}))
+        return (*facts, *super().facts(seconds))
 
 
 def _asked(calibration: Calibration, features: Sequence[str]) -> list[int]:
@@ -206,8 +231,8 @@ def _asked(calibration: Calibration, features: Sequence[str]) -> list[int]:
         raise ConfigError(f'{expected}, as in features = ["blink_rate"]; none is given')
     if len(features) > _MOST_FEATURES:
         raise ConfigError(
-            f"{expected}, not {len(features)}: epsilon would be too thin. For all features at once take a calibration "
-            "such as everyday-klt-anchored-64"
+            f"{expected}, not {len(features)}: epsilon would be too thin. For more take a calibration of all features, "
+            "such as everyday-klt-anchored-64, and name those that matter in focus"
         )
     for number, name in enumerate(features):
         if name not in calibration.names:

@@ -74,9 +74,8 @@ class KLT(Mechanism):
         "is part of the proof, which holds for every word",
         sampler="nothing is charged for the sampler: what is drawn has the law itself",
         floating_point="integers",
-        entropy="the operating system's generator, asked directly for each release",
-        attacker="who cannot break the system's generator, with all other computing power (AES-256 is not used; were "
-        "the generator's bits truly uniform and independent, it would hold against any computing power)",
+        attacker="who cannot break the system's generator, with all other computing power (were the "
+        "generator's bits truly uniform and independent, it would hold against any computing power)",
     )
 
     def __init__(
@@ -96,7 +95,7 @@ ENTRY = Entry(
     mechanism=KLT,
     options=JointOptions,
     tables=JointTables,
-    beginning=Beginning("everyday-klt-anchored-64", rival="everyday-cfpa-64"),
+    beginning=Beginning("everyday-klt-anchored-64"),
     shown_by={
         "law": (
             "tests/product/core/test_response.py::test_odds_never_exceed_e_to_the_epsilon",

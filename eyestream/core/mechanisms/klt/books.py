@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import JointTables
 from eyestream.core.portable import total
 
-__all__ = ["Book", "books_of", "taken"]
+__all__ = ["ScoreBook", "books_of", "taken"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Book:
+class ScoreBook:
     """2^b points for the unit-variance scores from number `first` on.
 
     Attributes
@@ -95,18 +95,18 @@ class Book:
         return int(np.argmax(scores @ weighted - half))
 
 
-def books_of(tables: JointTables) -> tuple[Book, ...]:
+def books_of(tables: JointTables) -> tuple[ScoreBook, ...]:
     """The books of a calibration, the same ones each time; none where it has none."""
     if tables not in _KNOWN:
         _KNOWN[tables] = () if tables.book_shapes is None else taken(vars(tables))
     return _KNOWN[tables]
 
 
-_KNOWN: WeakKeyDictionary[JointTables, tuple[Book, ...]] = WeakKeyDictionary()
-"""What has been taken out of calibrations that are in use: the moments of books take longer to find than a code."""
+_KNOWN: WeakKeyDictionary[JointTables, tuple[ScoreBook, ...]] = WeakKeyDictionary()
+"""Moments of the books of calibrations that are in use: they take longer to find than a code."""
 
 
-def taken(shelf: Mapping[str, NDArray[Any]]) -> tuple[Book, ...]:
+def taken(shelf: Mapping[str, NDArray[Any]]) -> tuple[ScoreBook, ...]:
     """The books that `shelved` put away."""
     shapes, points, shares, weights = (shelf[f"book_{name}"] for name in ("shapes", "points", "shares", "weights"))
     books, at, word, score = [], 0, 0, 0
@@ -114,7 +114,7 @@ def taken(shelf: Mapping[str, NDArray[Any]]) -> tuple[Book, ...]:
         size, count = end - first, 2**bits
         own = shares[word : word + count].astype(np.float64)
         books.append(
-            Book(
+            ScoreBook(
                 first=first,
                 points=points[at : at + count * size].astype(np.float64).reshape(count, size),
                 shares=own / math.fsum(own),

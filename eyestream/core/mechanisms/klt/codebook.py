@@ -26,7 +26,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.mechanisms.klt.books import Book
+from eyestream.core.mechanisms.klt.books import ScoreBook
 from eyestream.core.noise.response import keep_probability
 from eyestream.core.portable import product, solved, total, transposed
 
@@ -120,10 +120,10 @@ class Code:
     bits: tuple[int, ...]
     read: Array
     known: Array
-    books: tuple[Book, ...] = ()
+    books: tuple[ScoreBook, ...] = ()
 
 
-def coded_by(books: Sequence[Book], epsilon: float) -> Code:
+def coded_by(books: Sequence[ScoreBook], epsilon: float) -> Code:
     """The code of books that give the scores from 0 on their points, one book after the other."""
     bits = tuple(book.bits for book in books)
     theta = keep_probability(epsilon, sum(bits))
@@ -151,7 +151,7 @@ class Codes:
         Books that give the scores from 0 on their points, one after the other in each row.
     """
 
-    def __init__(self, epsilon: float, rows: Iterable[Sequence[Book]] = ()) -> None:
+    def __init__(self, epsilon: float, rows: Iterable[Sequence[ScoreBook]] = ()) -> None:
         self._epsilon = epsilon
         self._coded = [coded_by(row, epsilon) for row in rows]
         self._explained = np.zeros((len(self._coded), max((len(code.scores) for code in self._coded), default=1)))

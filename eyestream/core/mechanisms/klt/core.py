@@ -21,7 +21,6 @@ from eyestream.core.frame import Frame, aligned_empty, repeat_column
 from eyestream.core.mechanisms.klt.maps import Lines, Nodes, RankMap, Room
 from eyestream.core.mechanisms.klt.schedule import Schedule
 from eyestream.core.noise import Noise
-from eyestream.core.noise.bits import DIRECT_WORDS
 from eyestream.core.portable import product, total, transposed
 from eyestream.errors import CalibrationError, ConfigError
 
@@ -30,10 +29,10 @@ __all__ = ["JointCore", "JointStep"]
 Array = NDArray[np.float64]
 
 FOCUS = 10.0
-"""What the squared error of a feature counts that an application has named, beside 1 of the others."""
+"""Weight of the squared error of a feature that an application has named, beside 1 of the others."""
 
 LEAST = 1e-3
-"""What that of a feature counts of whose estimate nothing is released, so that directions have a worth."""
+"""Weight of a feature of whose estimate nothing is released, so that directions have a worth."""
 
 
 class JointCore:
@@ -71,8 +70,6 @@ class JointCore:
         shares = np.ones(len(frame.active)) if tables.shares is None else tables.shares[frame.active]
         self.expand = tables.expand * np.repeat(shares, len(tables.modes))
         self.schedule = Schedule(tables, frame.epsilon, _importance(frame, focus, shares, len(tables.modes)))
-        if any(step.law.words > DIRECT_WORDS for step in self.schedule.steps):
-            raise CalibrationError("the calibration codes more coordinates than one direct draw of random bits has")
         self.gain = max(step.law.gain for step in self.schedule.steps)
         self.mean, self.sd = tables.mean[frame.active][:, None], tables.sd[frame.active][:, None]
         self.map = self.there = self.back = None
@@ -105,14 +102,8 @@ class JointCore:
         return total(transposed(modes)) / frame.n
 
     def step(self) -> "JointStep":
-        """What releases."""
+        """A step that releases."""
         return JointStep(self)
-
-    def hindsight(self, states: Sequence[Array], out: Sequence[Array]) -> None:
-        """Write the chunks (A, n) of a whole session, given all its releases, to `out`; `states` after each of them."""
-        step, weights, components = self.step(), self.tables.weights, len(self.tables.poles)
-        for state, chunk in zip(self.schedule.backward(states), out, strict=True):
-            step.chunk(weights @ state.reshape(components, -1), chunk)
 
 
 def _mixed(shares: Array, tables: JointTables) -> Array:
@@ -169,7 +160,7 @@ class JointStep:
         np.minimum(values, self._hi, out=out)
 
     def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array | None:
-        """As `eyestream.core.mechanism.Step` has it; the state is an estimate of the scores' components."""
+        """See `eyestream.core.mechanism.Step`; the state is an estimate of the scores' components."""
         assert state is not None
         schedule, tables = self.core.schedule, self.core.tables
         step = schedule.steps[min(turn, len(schedule.steps) - 1)]

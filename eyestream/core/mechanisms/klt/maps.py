@@ -93,13 +93,13 @@ class _Lines:
 
 
 _CELLS = (512, 256, 128, 64)
-"""Of a feature: the fewest that keep its bends apart as well as the most do."""
+"""Cells of a feature: the fewest that keep its bends apart as well as the most do."""
 
 _NARROW = 2.0**-40
 """A range of less than this, times its distance from 0, has one cell: in more of them places would not be exact."""
 
 _ROUNDING = 2.0**-10
-"""Of a cell: a bend this near to a border counts on both sides, as its place is rounded."""
+"""Share of a cell: a bend this near to a border counts on both sides, as its place is rounded."""
 
 _GUARD = 3
 """Cells on both sides of the range, where the place of a value of one cell may end."""
@@ -172,7 +172,7 @@ class Lines:
         self._slope, self._value = np.concatenate(lines, axis=1)
 
     def worker(self, own: Room) -> Callable[[Array, Array], None]:
-        """What writes the values of (A, n) in the range to another (A, n), in `order`, and works in `own`."""
+        """A function that writes values of (A, n) in the range to another (A, n), in `order`, and works in `own`."""
         place, looked, cell, above = own.place, own.looked, own.cell, own.above
         scale, shift = (repeat_column(column, place.shape[1]) for column in (self._scale, self._shift))
         rough, simple = own.jump[: self._crowded], slice(self._crowded, None)
@@ -248,7 +248,7 @@ class Nodes:
         self._base = np.arange(len(at))[:, None] * _NODES
 
     def worker(self, own: Room) -> Callable[[Array, Array], None]:
-        """What writes the values of finite (A, n) to another (A, n), which may be the same; works in `own`."""
+        """A function that writes the values of finite (A, n) to another (A, n), perhaps the same; works in `own`."""
         place, looked, cell = own.place, own.looked, own.cell
         scale, shift, base = (
             repeat_column(column, place.shape[1]) for column in (self._scale, self._shift, self._base)

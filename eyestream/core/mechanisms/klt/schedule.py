@@ -1,7 +1,7 @@
-"""What the KLT mechanism does at its t-th chunk of a session: a public function of calibration and epsilon.
+"""Steps of the KLT mechanism at the t-th chunk of a session: a public function of calibration and epsilon.
 
 Model. The d scores of chunk t are s_t = sum_j x_jt with independent components x_j of stationary covariance C_j: a
-stable part and a transient one, which move as `Motion` says. P is the covariance of what is not
+stable part and a transient one, which move as `ComponentMotion` says. P is the covariance of what is not
 yet known of the stacked x, given all releases so far. Everything here is second-order: it decides usefulness alone.
 
 One chunk. With S = L L' the covariance of the innovation (s_t minus its prediction), h = L^-1 whitens it; the
@@ -22,18 +22,17 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.calibration import JointTables
-from eyestream.core.mechanisms.klt.books import Book, books_of
+from eyestream.core.mechanisms.klt.books import ScoreBook, books_of
 from eyestream.core.mechanisms.klt.codebook import Codes, quantiser
 from eyestream.core.noise.response import ResponseLaw
-from eyestream.core.portable import eliminated, principal, product, solved, total, transposed
+from eyestream.core.portable import eliminated, principal, product, total, transposed
 
-__all__ = ["STEPS", "Motion", "Schedule", "Step"]
+__all__ = ["STEPS", "ComponentMotion", "Schedule", "ScheduleStep"]
 
 Array = NDArray[np.float64]
 
@@ -41,7 +40,7 @@ STEPS = 64
 """Chunks of a session after which the schedule stands still."""
 
 
-class Motion:
+class ComponentMotion:
     """How the components behind the scores, stacked to D = J d numbers x, move from one chunk to the next.
 
     x_j(t+1) = p_j x_j(t) + w_j(t): each component by itself, its scores alike; or, where the calibration has a matrix
@@ -94,7 +93,7 @@ def _blocks(each: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ScheduleStep:
     """One chunk of the schedule.
 
     Attributes
@@ -112,7 +111,7 @@ class Step:
     points: tuple[Array, ...]
     law: ResponseLaw
     gain: Array
-    books: tuple[Book, ...] = ()
+    books: tuple[ScoreBook, ...] = ()
 
     @cached_property
     def _edges(self) -> tuple[list[float], ...]:
@@ -151,18 +150,18 @@ class Schedule:
     """
 
     def __init__(self, tables: JointTables, epsilon: float, importance: Array | None = None) -> None:
-        self.motion = Motion(tables)
+        self.motion = ComponentMotion(tables)
         self._weights, self._scores = tables.weights[:, None, None], tables.covariances.shape[1]
         weighed = tables.expand if importance is None else tables.expand * importance
         metric = product(weighed, transposed(tables.expand))
         self._root = transposed(eliminated(metric, metric[:, :0])[0])
         self._epsilon, self._laws = epsilon, dict[tuple[int, ...], ResponseLaw]()
         self._codes = Codes(epsilon, _rows(books_of(tables)))
-        turns = list(self._turns())
+        turns = list(self.turns())
         self.steps = tuple(step for step, _, _ in turns)
         self.unknown = _together(self._toward(turns[-1][2]))
 
-    def _turns(self) -> Iterator[tuple[Step, Array, Array]]:
+    def turns(self) -> Iterator[tuple[ScheduleStep, Array, Array]]:
         """The steps of a session, and what is unknown of the state, (J d, J d), before and after each."""
         state, rotation = self.motion.stationary, np.eye(self._scores)
         for turn in range(STEPS):
@@ -170,29 +169,7 @@ class Schedule:
             step, state, rotation = self._step(before, rotation)
             yield step, before, state
 
-    def backward(self, states: Sequence[Array]) -> list[Array]:
-        """The states of a whole session, given all its releases, from what was known after each of them.
-
-        x_t + gain_t (x_(t+1) smoothed - F x_t), from the last chunk backward (Rauch, Tung and Striebel, AIAA Journal
-        3(8), 1965). A function of released values and public figures alone.
-        """
-        gains = self.backward_gains(max(len(states) - 1, 0))
-        smoothed = [np.asarray(state, np.float64) for state in states]
-        for turn in range(len(smoothed) - 2, -1, -1):
-            gain = gains[min(turn, len(gains) - 1)]
-            smoothed[turn] = smoothed[turn] + gain @ (smoothed[turn + 1] - self.motion.forward(smoothed[turn]))
-        return smoothed
-
-    def backward_gains(self, count: int) -> list[Array]:
-        """(J d, J d) P_t F' (P_(t+1) before)^-1 of the first `count` chunks, but for those after the last step."""
-        turns = list(islice(self._turns(), count + 1))
-        pairs = zip(turns, [*turns[1:], turns[-1]], strict=True)
-        return [
-            transposed(solved(before, self.motion.onward(after)))
-            for (_, _, after), (_, before, _) in islice(pairs, count)
-        ]
-
-    def _step(self, state: Array, rotation: Array) -> tuple[Step, Array, Array]:
+    def _step(self, state: Array, rotation: Array) -> tuple[ScheduleStep, Array, Array]:
         """The step for what is unknown before it, (J d, J d), what is unknown after it, and its rotation (d, d).
 
         `rotation` is that of the step before, where the turning begins.
@@ -209,7 +186,7 @@ class Schedule:
         crossed = product(toward.reshape(-1, self._scores), transposed(directions[code.scores]))
         after = state - product(product(crossed, code.known), transposed(crossed))
         quantisers = () if code.books else tuple(quantiser(bits) for bits in code.bits)
-        step = Step(
+        step = ScheduleStep(
             directions=directions[code.scores],
             borders=tuple(q.borders for q in quantisers),
             points=tuple(book.marks for book in code.books) or tuple(q.points for q in quantisers),
@@ -220,7 +197,7 @@ class Schedule:
         return step, (after + transposed(after)) / 2, rotation
 
     def _law(self, bits: tuple[int, ...]) -> ResponseLaw:
-        """Of the response; many steps share one."""
+        """The law of a response; many steps share one."""
         if bits not in self._laws:
             self._laws[bits] = ResponseLaw(bits, self._epsilon)
         return self._laws[bits]
@@ -236,7 +213,7 @@ def _together(each: Array) -> Array:
     return total(each.reshape(len(each), -1)).reshape(each.shape[1:])
 
 
-def _rows(books: Sequence[Book]) -> Iterator[tuple[Book, ...]]:
+def _rows(books: Sequence[ScoreBook]) -> Iterator[tuple[ScoreBook, ...]]:
     """Books that give the scores from 0 on their points: each by itself, and two after each other."""
     for one in books:
         if one.first == 0:

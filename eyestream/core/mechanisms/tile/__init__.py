@@ -41,7 +41,6 @@ ENTRY = Entry(
     tables=TileTables,
     beginning=Beginning("everyday-tile", stream=_STREAM, expected=_EXPECTED),
     front_end="eyestream.gaze.slots:slot_rows",
-    expecting="eyestream.gaze.next_tile:NextTileReading",
     shown_by={
         "law": (
             "tests/product/tiles/test_tile_guarantee.py::test_a_slot_costs_epsilon_and_uses_nearly_all_of_it",

@@ -8,7 +8,6 @@ A session's state is what its released words tell: the last word, and the belief
 from these alone, so it is post-processing.
 """
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar
 
@@ -24,11 +23,11 @@ from eyestream.core.noise import Noise
 from eyestream.core.protection import Protection
 from eyestream.core.release_type import GazeSlot, OutputSchema
 from eyestream.core.tiles.motion import Belief
-from eyestream.core.tiles.reader import Code, Gaze, Reader, hindsight
+from eyestream.core.tiles.reader import Gaze, TileCode, WordReader
 from eyestream.core.tiles.response import responded
 from eyestream.streams import GAZE
 
-__all__ = ["OUTPUT", "Tile", "TileCore"]
+__all__ = ["OUTPUT", "Tile", "TileCore", "write_gaze"]
 
 Array = NDArray[np.float64]
 
@@ -47,7 +46,7 @@ class TileCore:
 
     def __init__(self, frame: Frame) -> None:
         self.tiles = tiles_of(frame.calibration)
-        self.code = Code(self.tiles, frame.epsilon)
+        self.code = TileCode(self.tiles, frame.epsilon)
         self.gain = self.code.law.gain
         self.start: Array = _state(_NO_WORD, self.code.motion.start)
         self.schema = OutputSchema(tuple(OUTPUT), tuple(OUTPUT.values()), (len(OUTPUT), 1), self.tiles.slot_s)
@@ -62,16 +61,10 @@ class TileCore:
     def release(self, admitted: Array, noise: Noise, turn: int, state: Array | None, out: Array) -> Array:
         """Write the gaze of a slot; see `eyestream.core.mechanism.Step`."""
         assert state is not None
-        reader = Reader(self.code, self._belief(state) if turn else None)
+        reader = WordReader(self.code, self._belief(state) if turn else None)
         word = responded(admitted[:, 0].astype(np.int64), reader, noise)
-        _write(out, reader.take(word), word)
+        write_gaze(out, reader.take(word), word)
         return _state(word, reader.belief)
-
-    def hindsight(self, states: Sequence[Array | None], out: Sequence[Array]) -> None:
-        """Write the gaze of a whole session, each slot estimated from all of its released words."""
-        words = [int(state[0]) for state in states if state is not None]
-        for page, word, gaze in zip(out, words, hindsight(self.code, words), strict=True):
-            _write(page, gaze, word)
 
     def _belief(self, state: Array) -> Belief:
         start = self.code.motion.start
@@ -83,11 +76,12 @@ def _state(word: float, belief: Belief) -> Array:
     return np.concatenate(([word, belief.slots], belief.lost, belief.seen.ravel(), belief.habit.ravel()))
 
 
-def _write(page: Array, gaze: Gaze, word: int) -> None:
+def write_gaze(page: Array, gaze: Gaze, word: int) -> None:
+    """Write what is released of a slot to `page`."""
     page[:, 0] = gaze.x_deg, gaze.y_deg, gaze.error_deg, gaze.lost, word
 
 
-def _spread(weights: NDArray[np.int32], places: Array) -> float:
+def _spread(weights: NDArray[np.integer], places: Array) -> float:
     """Standard deviation of a place with these weights."""
     mean = np.average(places, weights=weights)
     return float(np.sqrt(np.average((places - mean) ** 2, weights=weights)))
@@ -112,8 +106,6 @@ class Tile(Mechanism):
         "proof holds for whatever word a slot has: no floating point is in it",
         sampler="nothing is charged for the sampler: what is drawn has the law itself",
         floating_point="integers",
-        entropy="the operating system's generator, asked directly for each release",
-        attacker="who cannot break the system's generator, with all other computing power",
         use="regions of interest, dwell time, and attention at one or two looks a second. It is not for selecting "
         "things by gaze, and not for foveated rendering: these need gaze within a degree, a hundred times a second, "
         "and no useful epsilon gives that",
@@ -126,7 +118,7 @@ class Tile(Mechanism):
 
     @property
     def claim(self) -> Claim:
-        """What the mechanism promises of one released slot."""
+        """The claim of the mechanism about one released slot."""
         return DifferentialPrivacy(
             self.loss,
             f"the gaze of one slot of {self.schema.step_s:g} s of one device, whatever it is (any samples, any number "

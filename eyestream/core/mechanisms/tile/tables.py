@@ -5,21 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, Provenance
-from eyestream.core.calibration.calibration import product
+from eyestream.core.calibration import Calibration
 from eyestream.core.tiles import Field, TileCalibration
 from eyestream.errors import CalibrationError
-from eyestream.streams import FrontEndMark
 
-__all__ = ["MOST_SAMPLES", "NAME", "TileTables", "calibration_of", "tiles_of"]
+__all__ = ["MOST_SAMPLES", "NAME", "TileTables", "tiles_of"]
 
 Whole = NDArray[np.int32]
 
 NAME = "tile"
-"""Of the mechanism."""
+"""Name of the mechanism."""
 
 MOST_SAMPLES = 2**20
-"""Of one cell in one slot; what is above counts as so many."""
+"""Most samples of one cell in one slot; more count as so many."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +57,7 @@ class TileTables:
 
 
 def tiles_of(calibration: Calibration) -> TileCalibration:
-    """What the model of motion takes of a calibration.
+    """A calibration's figures for the model of motion.
 
     Raises
     ------
@@ -69,32 +67,3 @@ def tiles_of(calibration: Calibration) -> TileCalibration:
     if not isinstance(calibration.tables, TileTables):
         raise CalibrationError(f"expected a calibration of tiles, not one of {calibration.mechanism}")
     return calibration.tables.tiles(calibration.provenance.corpus)
-
-
-def calibration_of(tiles: TileCalibration, people: int, front_end: FrontEndMark | None = None) -> Calibration:
-    """A calibration of the mechanism from what was learned of so many people.
-
-    Parameters
-    ----------
-    front_end
-        What counted the slots.
-    """
-    field = tiles.field
-    names = (*(f"row {row} column {column}" for row in range(field.rows) for column in range(field.columns)), "lost")
-    nothing = np.zeros(len(names))
-    figures = np.array([field.cell_deg, tiles.slot_us, tiles.prior_slots], dtype=np.float64)
-    return Calibration(
-        mechanism=NAME,
-        names=names,
-        units=("1",) * len(names),
-        rate_hz=1 / tiles.slot_s,
-        n=1,
-        k=None,
-        declared=np.zeros(len(names), dtype=np.bool_),
-        lo=nothing,
-        hi=nothing + MOST_SAMPLES,
-        fill=nothing,
-        tables=TileTables(**dict(tiles.arrays()), figures=figures),
-        provenance=Provenance(tiles.source, people, 0, None, (), product()),
-        front_end=front_end,
-    )

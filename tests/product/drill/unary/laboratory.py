@@ -14,7 +14,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.audit.estimate import safe_bound
 from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells
 from eyestream_lab.calibration import Corpus
-from eyestream_lab.parts import Part, StudyForm, register_part
+from eyestream_lab.parts import LaboratoryPart, StudyForm, register_part
 from tests.product.drill.unary import ENTRY
 from tests.product.drill.unary.tables import Counts
 from tests.product.drill.unary.usual import Usual
@@ -70,7 +70,7 @@ AUDIT = AuditPart(
 
 PART = register_part(
     ENTRY.name,
-    Part(
+    LaboratoryPart(
         calibrate,
         calibration_options=("share",),
         forms=(StudyForm("unary", "#777777", calibration={"share": 0.75}),),

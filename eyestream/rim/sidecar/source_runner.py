@@ -1,4 +1,4 @@
-"""Where a sidecar's rows come from: the raw broker, and sources in its own process; and whether they stand."""
+"""Sources in the sidecar's own process at work, again and again; and whether they stand."""
 
 import asyncio
 import functools
@@ -7,56 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from eyestream.errors import LinkError
-from eyestream.rim.mqtt.endpoint import Endpoint
-from eyestream.rim.mqtt.reconnecting import STEADY_SECONDS, ReconnectingLink
-from eyestream.rim.mqtt.transport import Backoff, Link, Message
+from eyestream.rim.mqtt.reconnecting import STEADY_SECONDS
+from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows
-from eyestream.wire.topics import RAW_QOS, raw_topic
+from eyestream.wire.raw import RawRows
 
-__all__ = ["RawLink", "SourceRunner"]
+__all__ = ["SourceRunner"]
 
 _LOG = logging.getLogger("eyestream.source")
 
 Item = TypeVar("Item")
-
-
-class RawLink(ReconnectingLink):
-    """The link to the raw broker, for the streams that no source of ours serves.
-
-    Parameters
-    ----------
-    endpoint, client_id, deliver
-        As for `ReconnectingLink`.
-    keys
-        The streams that come over it.
-    changed
-        Called when the link begins or ceases to stand.
-    """
-
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        client_id: str,
-        keys: Sequence[StreamKey],
-        deliver: Callable[[Message], None],
-        changed: Callable[[], None],
-    ) -> None:
-        super().__init__(endpoint, self._hear, what="raw broker", client_id=client_id, deliver=deliver)
-        self._keys, self._changed = keys, changed
-        self.stands = False
-
-    async def _hear(self, link: Link) -> None:
-        try:
-            filters = [raw_topic(*key) for key in self._keys]
-            await link.subscribe_all(filters, RAW_QOS)
-            self.stands = True
-            self._changed()
-            await asyncio.Event().wait()  # messages go to `deliver`; a lost link, or the end, cancels this wait
-        finally:
-            self.stands = False
-            self._changed()
 
 
 class SourceRunner:
@@ -70,6 +31,8 @@ class SourceRunner:
         Takes their rows.
     changed
         Called when one of them begins or ceases to stand.
+    paused
+        Whether gaze is dropped as it comes, so that no feeder hears of it.
     """
 
     def __init__(
@@ -77,21 +40,32 @@ class SourceRunner:
         sources: Mapping[StreamKey, Source | Feeder],
         deliver: Callable[[StreamKey, RawRows], None],
         changed: Callable[[], None],
+        paused: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._sources, self._deliver, self._changed = sources, deliver, changed
+        self._sources, self._deliver, self._changed, self._paused = sources, deliver, changed, paused
         self._away: set[StreamKey] = set()
-
-    def __bool__(self) -> bool:
-        return bool(self._sources)
+        self._ended: set[StreamKey] = set()
+        self.unheard = 0
+        """Messages of trackers that a pause dropped; those that were read together count once."""
 
     def stands(self, key: StreamKey) -> bool:
         """Whether the source of a stream is there; a stream without one has nothing that could be away."""
         return key not in self._away
 
+    def is_read(self, key: StreamKey) -> bool:
+        """Whether something can come of a stream: its source stands, and has not come to its end."""
+        return key not in self._away and key not in self._ended
+
     @property
     def feeders(self) -> dict[StreamKey, Feeder]:
-        """What makes rows of gaze, by stream: for the log of the tracker's side, and for nobody else."""
+        """The feeders that make rows of gaze, by stream: for the log of the tracker's side, and for nobody else."""
         return {key: source for key, source in self._sources.items() if isinstance(source, Feeder)}
+
+    def cut(self, device: str | None = None) -> None:
+        """Let the feeders of a device, None: of all, begin another session with gaze from now on."""
+        for key, feeder in self.feeders.items():
+            if device in (None, key.device):
+                feeder.cut()
 
     @property
     def refused(self) -> int:
@@ -117,6 +91,9 @@ class SourceRunner:
         keys, feeders = zip(*shared, strict=True)
 
         def take(item: Any) -> None:
+            if self._paused():
+                self.unheard += 1
+                return
             for feeder in feeders:
                 feeder.take(item)
 
@@ -162,6 +139,7 @@ class SourceRunner:
                 stood = None
                 await backoff.wait()
             else:
+                self._ended.update(keys)
                 _LOG.info("source of %s: has come to its end", streams)
                 return
 

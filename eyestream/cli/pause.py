@@ -1,0 +1,67 @@
+"""``eyestream pause``: nothing is released from now on."""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from eyestream.errors import ConfigError, LedgerError
+from eyestream.rim.config import load
+from eyestream.rim.ledger.file import is_held
+from eyestream.rim.sidecar.control import ask, control_socket
+from eyestream.rim.sidecar.off import forget_pause, is_paused, remember_pause
+
+__all__ = ["add_parser", "add_place", "main", "switch"]
+
+
+_STARTING_S = 5.0
+"""Seconds in which a sidecar that holds its ledger listens at its socket."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the subcommand."""
+    parser = subparsers.add_parser(
+        "pause",
+        help="release nothing from now on, also after a restart",
+        description="From the answer on nothing is released and nothing is spent, until `eyestream resume`, also after "
+        "a restart or a crash. Works without a running sidecar too: then the next start is paused.",
+    )
+    add_place(parser)
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """The options that say of which sidecar."""
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--config", type=Path, metavar="FILE", help="the sidecar of this configuration")
+    which.add_argument("--socket", type=Path, metavar="PATH", help="the sidecar that listens at this control socket")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Run the subcommand. Raises ConfigError and LedgerError: it is not sure that nothing is released."""
+    print(switch(options, pause=True))
+
+
+def switch(options: argparse.Namespace, *, pause: bool) -> str:
+    """Pause or resume, and what to print."""
+    word = "pause" if pause else "resume"
+    if options.config is None:
+        answer = ask(options.socket, word)
+        if answer is None:
+            raise ConfigError(f"{options.socket}: nobody listens there")
+        return answer
+    settings = load(options.config)
+    if settings.added is not None:
+        raise ConfigError(f"{options.config}: nobody wears a server: only a sidecar can be paused")
+    path, ledger = control_socket(settings), settings.sidecar.ledger
+    answer = ask(path, word)
+    if answer is None:
+        (remember_pause if pause else forget_pause)(ledger)
+        # After the mark: who starts now holds the ledger first and looks for the mark then.
+        until = time.monotonic() + _STARTING_S
+        while is_held(ledger) and (answer := ask(path, word)) is None:
+            if time.monotonic() > until:
+                raise LedgerError(f"{ledger}: a sidecar is at work and does not listen at {path}; restart it")
+            time.sleep(0.1)
+    if answer is None:
+        return f"no sidecar runs; the next start is {'paused' if is_paused(ledger) else 'not paused'}"
+    return answer
