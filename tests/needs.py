@@ -22,8 +22,9 @@ from pathlib import Path
 import pytest
 
 from tests.product.tape.environments import answer, environments
-from tests.rigs.mosquitto import program
+from tests.rigs.mosquitto import plugin, program
 from tests.rigs.nats import nats_program
+from tests.rigs.pyopenxr import pyopenxr_python
 
 __all__ = [
     "DATA",
@@ -80,6 +81,12 @@ def _runs(*command: str) -> bool:
     return found and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+def _nunit() -> bool:
+    """Whether NUnit is there: the program that runs tests, and the library that tests are written with."""
+    library = Path("/usr/lib/mono/gac/nunit.framework")  # Debian's place
+    return shutil.which("nunit-console") is not None and any(library.glob("2.6*/nunit.framework.dll"))
+
+
 def _may_mount() -> bool:
     with tempfile.TemporaryDirectory() as place:
         return _runs("mount", "-t", "tmpfs", "none", place) and _runs("umount", "-l", place)
@@ -94,6 +101,7 @@ def _kernels_differ() -> bool:
 
 NEEDS = {
     "mosquitto": Need(program, f"{_APT}mosquitto"),
+    "dynamic-security": Need(plugin, f"{_APT}mosquitto"),
     "systemd-sysusers": Need(partial(shutil.which, "systemd-sysusers"), f"{_APT}systemd"),
     "git": Need(partial(shutil.which, "git"), f"{_APT}git"),
     "cc": Need(partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "stdio.h", os.devnull), f"{_APT}gcc libc6-dev"),
@@ -102,6 +110,7 @@ NEEDS = {
         partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "mosquitto.h", os.devnull), f"{_APT}libmosquitto-dev"
     ),
     "mono": Need(partial(shutil.which, "mcs"), f"{_APT}mono-mcs"),
+    "nunit": Need(_nunit, f"{_APT}nunit-console libnunit-framework2.6.3-cil"),
     "dask": Need(lambda: find_spec("distributed"), ".venv/bin/pip install './lab[cluster]'"),
     "nats": Need(lambda: find_spec("nats") and nats_program(), ".venv/bin/pip install './fleet[nats-server]'"),
     "node": Need(partial(shutil.which, "node"), f"{_APT}nodejs"),
@@ -129,6 +138,15 @@ NEEDS = {
     "pymovements": Need(
         lambda: _runs(pymovements_python(), "-c", "import pymovements"),
         "pip install pymovements elsewhere, and name that Python in EYESTREAM_PYMOVEMENTS_PYTHON",
+    ),
+    "openxr": Need(
+        partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "openxr/openxr.h", os.devnull),
+        f"{_APT}libopenxr-dev libopenxr-loader1",
+    ),
+    "pyopenxr": Need(
+        lambda: _runs(pyopenxr_python(), "-c", "import xr"),
+        "pip install pyopenxr elsewhere, and name that Python in EYESTREAM_PYOPENXR_PYTHON",
+        of_the_machine=True,
     ),
     "root": Need(lambda: os.geteuid() == 0, "run the tests as root", of_the_machine=True),
     "mounts": Need(_may_mount, "run the tests as root, where file systems may be mounted", of_the_machine=True),

@@ -75,6 +75,8 @@ FAULTS = [
     "window restarting with a session",
     "a second stream with a budget of its own",
     "ceilings of a wearer are not looked at",
+    "a switch mints budget",
+    "a wearer's history under another one",
     "a restored state keeps its grants",
     "memory of the clock map",
     "memory of the rate guard",

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("eyestream", "lab", "fleet", "tests", "tools", "benchmarks")
-DISTRIBUTIONS = ("eyestream", "lab", "fleet")
+DISTRIBUTIONS = ("eyestream", "lab", "fleet", "openxr")
 FILES = sorted(path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -1,16 +1,23 @@
 """The world on one seed: histories are right, a seed is replayed anywhere, and planted faults are found."""
 
+import importlib
+import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.rigs.simulated.planted import PLANTED
 from tests.rigs.simulated.playing import PARTS, found_by, play, shortened
+from tests.rigs.simulated.whole import Whole
 
 ROOT = Path(__file__).parents[1]
+TOOL: Any = importlib.import_module("tools.verification.world")
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -19,9 +26,23 @@ def test_some_histories_are_right(part: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("part", "seeds"), [("inside", 1000), ("fleet", 600), ("whole", 400)])
+@pytest.mark.parametrize(("part", "seeds"), [("inside", 1000), ("fleet", 600), ("moves", 600), ("whole", 400)])
 def test_many_histories_are_right(part: str, seeds: int) -> None:
     assert [one for seed in range(25, seeds) if (one := play(part, seed)).faults] == []
+
+
+@pytest.mark.parametrize("seed", [5, 14, 30])
+def test_an_older_ledger_that_is_put_in_place_is_heard(seed: int) -> None:
+    """By who listens to the odometers, at the end of a history whose chunks the older ledger does not know."""
+    history = Whole(seed)
+    assert history.run() == []
+    assert history.restored
+    assert history.listener.back | history.listener.doubted
+
+
+def test_a_seed_that_found_something_stays_right() -> None:
+    """A subscriber that waited for silence asked again and again, without an end."""
+    assert play("whole", 95).faults == []
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -48,7 +69,7 @@ def test_a_failure_is_short() -> None:
         seed = next(seed for seed in range(100) if play(part, seed).faults)
         history = shortened(part, seed)
     assert history.judge.faults
-    assert len(history.story) < 6 < history.count
+    assert len(history.story) < 8 < history.count
     assert len(history.on) < 2
 
 
@@ -58,5 +79,77 @@ def test_the_command_says_how_to_see_a_failure_again() -> None:
     assert said.returncode == 1
     assert "inside 1: " in said.stdout
     assert "python -m tools.verification.world --part inside --only 1 --planted granted" in said.stdout
-    wrong = subprocess.run([*command[:4], "seven"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (wrong.returncode, "invalid int value: 'seven'" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--first", "--only", "--jobs"])
+@pytest.mark.parametrize("word", ["seven", "-1", "1.5"])
+def test_a_seed_that_is_none_is_refused(option: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        TOOL.main([option, word])
+    assert ended.value.code == 2
+    assert f"{option}: expected a whole number from 0 on, not {word!r}" in capsys.readouterr().err
+
+
+def figures(file: Path) -> dict[str, Any]:
+    return {
+        name: value for name, value in json.loads(file.read_text())["parts"]["inside"].items() if name != "processor_s"
+    }
+
+
+def test_a_run_goes_on_where_it_stopped_and_may_be_cut(tmp_path: Path) -> None:
+    """The figures are those of one run."""
+    whole, cut, rest = (tmp_path / name for name in ("whole.json", "cut.json", "rest.json"))
+    part = ["--part", "inside"]
+    assert TOOL.main([*part, "--seeds", "12", "--json", str(whole)]) == 0
+    assert TOOL.main([*part, "--seeds", "5", "--json", str(cut)]) == 0
+    assert figures(cut)["histories"] == 5
+    assert TOOL.main([*part, "--seeds", "8", "--jobs", "2", "--json", str(cut)]) == 0
+    assert TOOL.main([*part, "--seeds", "4", "--first", "8", "--json", str(rest)]) == 0
+    names = ("histories", "chunks", "digest")
+    assert [(figures(cut)[one] + figures(rest)[one]) % 2**64 for one in names] == [figures(whole)[one] for one in names]
+    with pytest.raises(SystemExit, match="take another file"):
+        TOOL.main([*part, "--first", "1", "--json", str(cut)])
+
+
+def test_a_run_stops_at_the_first_history_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "world.json"
+    part, plant = PLANTED["granted_before_the_disk"]
+    for _ in range(2):  # also when it is called again
+        with plant():
+            assert TOOL.main(["--seeds", "100", "--json", str(file)]) == 1
+        said = capsys.readouterr().out
+        (seed,) = figures(file)["wrong"]
+        assert f"{part} {seed}: " in said
+        assert f"python -m tools.verification.world --part {part} --only {seed}\n" in said
+    assert figures(file)["histories"] == seed + 1
+    assert list(json.loads(file.read_text())["parts"]) == ["inside"], "the other parts are not played"
+
+
+def report(first: int, histories: int, *, commit: str = "c" * 40, wrong: Sequence[int] = ()) -> dict[str, Any]:
+    own = {"histories": histories, "chunks": 7, "digest": 1, "processor_s": 1.0, "wrong": list(wrong)}
+    return {"commit": commit, "python": "3.11.2", "first": first, "parts": {"inside": own}}
+
+
+def test_a_page_has_runs_of_one_commit_that_follow_one_another() -> None:
+    table = TOOL.page([report(1000, 500), report(0, 1000)])
+    assert table.splitlines()[-1] == f"| `inside` | 1,500 | 14 | 0 | `{2:016x}` | `{'c' * 12}` | 3.11.2 |"
+    for reports in (
+        [report(0, 10), report(9, 10)],
+        [report(0, 10), report(11, 10)],
+        [report(1, 10)],
+        [report(0, 10, wrong=[9])],
+        [report(0, 10), report(10, 10, commit="d" * 40)],
+        [report(0, 10, commit="c+")],
+        [report(0, 10, commit="")],
+    ):
+        with pytest.raises(SystemExit):
+            TOOL.page(reports)
+
+
+def test_the_page_of_the_project_has_such_a_table() -> None:
+    text = TOOL.PAGE.read_text(encoding="utf-8")
+    assert TOOL.put_in(text, "x").count("\nx\n") == 1
+    rows = [row for row in text.split(TOOL.BEGIN)[1].split(TOOL.END)[0].split("\n") if row.startswith("| `")]
+    form = re.compile(r"\| `(\w+)` \| [\d,]+ \| [\d,]+ \| 0 \| `[0-9a-f]{16}` \| `[0-9a-f]{12}` \| 3\.\d+\.\d+ \|")
+    assert {found[1] for row in rows if (found := form.fullmatch(row))} <= set(PARTS)
+    assert all(map(form.fullmatch, rows))

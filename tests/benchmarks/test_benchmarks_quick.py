@@ -21,8 +21,9 @@ BROKER = pytest.mark.needs("mosquitto")
         *(pytest.param(name, marks=pytest.mark.long) for name in ("offline", "ledger")),  # they only compute
         *(
             pytest.param(name, marks=[pytest.mark.alone, BROKER])
-            for name in ("hop", "clients", "ingest", "fleet", "footprint")
+            for name in ("hop", "clients", "ingest", "fleet", "footprint", "idle")
         ),
+        pytest.param("openxr", marks=[pytest.mark.long, pytest.mark.needs("cc", "make")]),
         pytest.param("gaze", marks=[pytest.mark.long, BROKER]),  # it waits for 46 s of gaze, mostly
     ],
 )

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eyestream.core.spectrum import BASIS_UP_TO
+from eyestream.core.spectrum import used
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -16,9 +16,8 @@ def test_auto_takes_the_way_that_was_measured_to_be_faster():
     assert {record["n"] for record in found} >= {32, 64, 128, 256}
     for record in found:
         ratio = record["ratio_basis_to_fftw"]
-        if record["k"] <= BASIS_UP_TO:
-            assert ratio < 1.1, record
-    assert any(record["ratio_basis_to_fftw"] > 1.5 for record in found)  # and where FFTW is much faster, auto takes it
+        assert (ratio if used(record["n"], record["k"]) == "basis" else 1 / ratio) < 1.1, record
+    assert any(record["ratio_basis_to_fftw"] > 1.5 for record in found)
 
 
 def test_the_picture_is_there_and_says_nothing_of_when_it_was_made():

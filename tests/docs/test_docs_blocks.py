@@ -16,6 +16,9 @@ BY_OTHERS = {
     ("docs/api.md", "pycon"): "tests/docs/test_docs_api.py",
     ("docs/application.md", "python"): "tests/product/service/test_readme.py",
     ("docs/audit.md", "js"): "tests/lab/audit/test_audit_command.py",
+    ("docs/benchmark.md", "c"): "tests/lab/benchmark/test_run.py",
+    ("docs/benchmark.md", "python"): "tests/lab/benchmark/test_run.py",
+    ("docs/benchmark.md", "shell"): "tests/lab/benchmark/test_run.py",
     ("docs/coarse-gaze.md", "python"): "tests/product/tiles/test_tile_stream.py",
     ("docs/datasets.md", "toml"): "tests/lab/files/test_layouts.py",
     ("docs/deployment.md", "python"): "tests/product/faults/test_tls.py",
@@ -23,28 +26,32 @@ BY_OTHERS = {
     ("docs/protocol.md", "c"): "tests/docs/test_docs_protocol.py",
     ("docs/research.md", "python"): "tests/product/service/test_readme.py",
     ("docs/tasks.md", "python"): "tests/lab/words/test_live_words.py",
+    ("docs/unity.md", "csharp"): "tests/unity/test_scene.py",
     ("docs/vendor.md", "python"): "tests/product/service/test_readme.py",
-    ("examples/csharp/README.md", "csharp"): "tests/examples/test_readers.py",
 }
 """Blocks that need more than a shell, and the test that runs them."""
 
 NO_CODE = {
     ("docs/api.md", "{eval-rst}"): "directives of the site, which test_docs_site.py builds",
     ("docs/audit.md", "text"): "outlines of options",
+    ("docs/benchmark.md", "text"): "lines of a recording",
     ("docs/bridge.md", "text"): "lines of the configuration of NATS' own servers",
     ("docs/scale.md", "text"): "lines of the configuration of NATS' own servers",
     ("docs/tasks.md", "text"): "the head of a table",
+    ("docs/unity.md", "text"): "an address for Unity's package manager",
 }
 PARSED = {
     r"^(demo|devices|gatekeeper|listen|monitor|replay|run|shard|sources)": "waits for a broker, a tracker or a browser",
-    r"^(check|deploy|forget)": "looks at or changes the machine",
-    r"^(audit|study)": "takes minutes",
+    r"^(enrol|fleet-demo)": "waits for a fleet's servers, or for Ctrl-C",
+    r"^(check|deploy|explain|forget|grants?|revoke)": "looks at or changes the machine",
+    r"^(audit|benchmark|study)": "takes minutes",
     r"--layout|dgaze": "reads a published corpus",
 }
 """Commands of ours that are parsed only: how the line begins, or what it has in it."""
 
 STILL = {
-    "apt cp dpkg ln mkdir mosquitto mosquitto_passwd mv rm systemctl systemd-tmpfiles": "change the machine",
+    "apt cp dpkg ln mkdir mosquitto mosquitto_passwd mv rm": "change the machine",
+    "systemctl systemd-creds systemd-tmpfiles": "change the machine",
     "pip sleep": "the environment is there",
     "fakeroot": "tests/product/cli/test_deploy.py deploys into a folder",
     "make mcs mono node": "tests/examples runs them",

@@ -23,6 +23,7 @@ TABLES = {
     "`[sidecar]`": tables.SidecarSettings,
     "`[private]`, `[raw]`": tables.BrokerSettings,
     "`[limits]`": tables.LimitSettings,
+    "`[control]`": tables.ControlSettings,
     "`[log]`": tables.LogSettings,
     "`[metrics]`": tables.MetricsSettings,
 }

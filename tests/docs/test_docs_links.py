@@ -1,5 +1,6 @@
 """Documents name what exists: links, files of the repository, commands; and the README's figures are the program's."""
 
+import json
 import re
 import tomllib
 from importlib.metadata import version
@@ -9,16 +10,16 @@ import pytest
 
 import eyestream
 from eyestream.cli.main import commands
+from eyestream.ops.asked_sets import recognised_by
 from eyestream.rim.config import load
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan import resolved
-from eyestream.rim.plan.summary import correlations
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("eyestream", "lab", "fleet", "tests", "tools", "benchmarks", "docs", "config", "examples")
+FOLDERS = ("eyestream", "lab", "fleet", "tests", "tools", "benchmarks", "docs", "config", "examples", "unity")
 PAGES = sorted(
     page
-    for folder in (".", "docs/**", "benchmarks", "eyestream/**", "lab/**", "fleet/**", "examples/**")
+    for folder in (".", "docs/**", "benchmarks", "eyestream/**", "lab/**", "fleet/**", "examples/**", "unity/**")
     for page in ROOT.glob(f"{folder}/*.md")
 )
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,6 +38,19 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link in local if not (page.parent / link).exists()] == []
 
 
+def anchors(page: Path) -> set[str]:
+    """Anchors that GitHub makes of the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in headings]
+    return {re.sub(r"[^\w -]", "", heading).replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_to_headings_lead_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s:]*\.md|)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if link[1] not in anchors(page.parent / link[0] if link[0] else page)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_that_are_named_exist(page: Path) -> None:
     past = r"^## \d+\.\d+\.\d+\b.*"  # a version that is out names its own files
@@ -47,7 +61,9 @@ def test_files_that_are_named_exist(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_that_are_named_exist(page: Path) -> None:
-    assert set(re.findall(r"(?:`|^)eyestream ([a-z]+)\b", page.read_text(encoding="utf-8"), re.M)) <= set(commands())
+    assert set(re.findall(r"(?:`|^)eyestream ([a-z][a-z-]*)\b", page.read_text(encoding="utf-8"), re.M)) <= set(
+        commands()
+    )
 
 
 def test_there_are_pages_to_look_at() -> None:
@@ -84,12 +100,39 @@ def test_what_comes_through_in_the_usual_configuration() -> None:
     measured = next(
         row for row in load_table()["rows"] if row["calibration"] == named and row["minute"] == pytest.approx(minute)
     )
-    each = [f"{one:.2f}" for one in correlations(measured).values()]
-    assert f"Of these changes {measured['distinct_own']:.2f} come through (1 is all)" in FLAT
-    what = "Saccade rate, blinks, fixations, amplitude and pupil correlate with the truth"
-    assert f"{what} by {', '.join(each[:-1])} and {each[-1]}" in FLAT
+    assert f"All 52 at once, for research: R² of {measured['middle_own']:.2f} for the middle feature" in FLAT
     area, low, high = (f"{measured[key]:.2f}" for key in ("area", "area_low", "area_high"))
-    assert f"reached an area under the ROC curve of {area} [{low}, {high}]" in FLAT
+    assert f"With all 52: {area} [{low}, {high}]" in FLAT
+
+
+def test_what_asked_features_are_said_to_give_is_what_was_measured() -> None:
+    """The range of each number of features, in the first columns of figures of two tables of docs/figures.md."""
+    page = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    found: dict[int, list[float]] = {}
+    for names, figures in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| \*\*([.\d, ]+)\*\* \|", page, re.MULTILINE):
+        found.setdefault(names.count("`") // 2, []).extend(float(figure) for figure in figures.split(", "))
+    one, two, three = (found[count] for count in (1, 2, 3))
+    said = f"{min(one):.2f} to {max(one):.2f}, two by {min(two):.2f} to {max(two):.2f}, three by {min(three):.2f}"
+    assert f"one asked feature correlates with the truth by {said}" in FLAT
+    _, _, larger = page.partition("### At a larger epsilon")
+    found.clear()
+    for figures in re.findall(r"^\| `\w+` \| ([.\d, ]+) \|", larger.partition("### Who")[0], re.MULTILINE):
+        found.setdefault(figures.count(",") + 1, []).extend(float(figure) for figure in figures.split(", "))
+    one, two, three = (found[count] for count in (1, 2, 3))
+    said = f"{min(one):.2f} to {max(one):.2f}, {min(two):.2f} to {max(two):.2f}, {min(three):.2f}"
+    assert f"At twice the price a minute: {said}" in FLAT
+
+
+def test_what_asked_features_are_said_to_tell_of_people_is_what_was_measured() -> None:
+    """At the default's 9 a minute, without blinks and pupils and with them."""
+    attacks = json.loads((ROOT / "lab" / "eyestream_lab" / "data" / "asked.json").read_text(encoding="utf-8"))
+    areas: dict[bool, list[float]] = {False: [], True: []}
+    for one in attacks:
+        if one["minute"] == 9:
+            areas[" are a trait: " in recognised_by(one["features"])].append(one["area"])
+    plain, trait = (f"{min(found):.2f} to {max(found):.2f}" for found in areas.values())
+    assert f"AUC of the strongest of {attacks[0]['attackers']} attackers: with asked features {plain}, " in FLAT
+    assert f"blink habits and pupils, which are a trait, {trait}." in FLAT
 
 
 def test_lengths_of_the_examples() -> None:

@@ -9,13 +9,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from eyestream.gaze import desk
 from eyestream.gaze.live import DELAY_S, SILENCE_S
-from eyestream.gaze.questions import LARGEST_QUESTION
 from eyestream.rim.config import load
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import widths
-from eyestream.wire import gaze, messages, raw, release, status, topics
+from eyestream.wire import gaze, raw, release, status, topics
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES, MAX_RELEASE_BYTES, MAX_U64, REASONS
+from eyestream.wire.raw import MAX_ROWS, decode_raw, rows_per_message
+from eyestream.wire.status import CEILINGS, STATES, STATUS_REASONS
+from eyestream_lab.gatekeeper import desk
+from eyestream_lab.gatekeeper.questions import LARGEST_QUESTION
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -27,6 +30,7 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
     "meta": release._Meta,
     "status": status.Status,
     "budget": status.Budget,
+    "odometer": status.Reading,
 }
 WORDS = {
     int: "int",
@@ -108,11 +112,8 @@ def test_words_and_limits_of_a_gatekeepers_refusals() -> None:
 def test_topics_and_leaves() -> None:
     leaves = tables(section("## Topics"))[0][1:]
     assert [row[0] for row in leaves] == list(get_args(topics.Leaf))
-    for build, leaf in zip(
-        (topics.raw_topic, topics.private_topic, topics.meta_topic, topics.status_topic, topics.budget_topic),
-        leaves,
-        strict=True,
-    ):
+    build_all = (topics.raw_topic, topics.private_topic, topics.meta_topic, topics.status_topic, topics.budget_topic)
+    for build, leaf in zip((*build_all, topics.odometer_topic), leaves, strict=True):
         written = re.search(r"^    (eyestream/\S+)$", PAGE, re.M)
         assert written is not None
         form = written[1].replace("<device>", "hmd").replace("<stream>", "features").replace("<leaf>", leaf[0])
@@ -125,30 +126,30 @@ def test_topics_and_leaves() -> None:
 
 def test_words_of_status() -> None:
     rows = tables(section("### `status`"))[1][1:]
-    assert {row[0] for row in rows} == messages.STATES
-    assert {row[1] for row in rows} == messages.STATUS_REASONS
-    assert len(rows) == len(messages.STATUS_REASONS)
+    assert {row[0] for row in rows} == STATES
+    assert {row[1] for row in rows} == STATUS_REASONS
+    assert len(rows) == len(STATUS_REASONS)
 
 
 def test_words_of_budget() -> None:
     rows = tables(section("### `budget`"))[1][1:]
-    assert {row[0] for row in rows} == messages.CEILINGS
-    assert len(rows) == len(messages.CEILINGS)
+    assert {row[0] for row in rows} == CEILINGS
+    assert len(rows) == len(CEILINGS)
 
 
 def test_words_of_refusals() -> None:
     rows = next(table for table in tables(section("## For trackers")) if table[0] == ["reason", "what was wrong"])[1:]
-    assert {row[0] for row in rows} == messages.REASONS
-    assert len(rows) == len(messages.REASONS)
+    assert {row[0] for row in rows} == REASONS
+    assert len(rows) == len(REASONS)
 
 
 def test_limits() -> None:
     numbers = [[int(n) for n in re.findall(r"\d+", row[1])] for row in tables(section("## Limits"))[0][1:]]
     assert numbers == [
-        [messages.MAX_PAYLOAD_BYTES],
-        [messages.MAX_RELEASE_BYTES],
-        [messages.MAX_ROWS, messages.rows_per_message(52), 52],
-        [messages.MAX_U64],
+        [MAX_PAYLOAD_BYTES],
+        [MAX_RELEASE_BYTES],
+        [MAX_ROWS, rows_per_message(52), 52],
+        [MAX_U64],
     ]
 
 
@@ -201,7 +202,7 @@ int main(void) {
     source.write_text(block("c") + main)
     subprocess.run(["cc", "-Wall", "-Werror", "-O1", "-o", program, source], check=True, timeout=60)
     payload = subprocess.run([program], check=True, capture_output=True, timeout=20).stdout
-    rows = messages.decode_raw(payload, 3, 7)
+    rows = decode_raw(payload, 3, 7)
     assert (rows.session, rows.seq, rows.end) == (2**64 - 1, 2**53, False)
     np.testing.assert_array_equal(rows.rows, [[0.5, 2.25, -1.0], [0.75, 2.0, 0.0]])
 

@@ -17,15 +17,18 @@ import pytest
 import yaml
 
 from eyestream.cli.main import commands
+from tests.rigs.container_files import check_compose
 from tests.rigs.mosquitto import Mosquitto, free_port
 
 ROOT = Path(__file__).parents[2]
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+FILE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = FILE["services"]
 PROGRAM = Path(sys.executable).with_name("eyestream")
 PATIENCE_SECONDS = 60
 
 
 def test_what_it_names_is_there() -> None:
+    check_compose(FILE)
     files = [ROOT / volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", ())]
     named = [file for file in files if file != ROOT / "ledger"]
     assert [file.name for file in named] == ["compose.conf", "javascript"]
@@ -39,6 +42,16 @@ def test_what_it_names_is_there() -> None:
     known = {"broker", "sidecar", "tracker", "page"}
     assert SERVICES.keys() == known
     assert {other for service in SERVICES.values() for other in service.get("depends_on", ())} <= known
+
+
+def test_each_service_waits_until_what_it_needs_is_healthy_and_comes_back() -> None:
+    """A health condition on a service without a check would wait for ever."""
+    for name, service in SERVICES.items():
+        assert service["restart"] == "unless-stopped", name
+        for other, condition in service.get("depends_on", {}).items():
+            checked = "test" in SERVICES[other].get("healthcheck", {})
+            assert checked or condition["condition"] == "service_started", f"{name} waits for {other}"
+    assert "HEALTHCHECK" in (ROOT / "Containerfile").read_text()
 
 
 def test_who_calls_a_command_of_the_laboratory_has_its_image() -> None:
@@ -128,4 +141,6 @@ def test_a_sidecar_of_its_own_is_made_where_there_is_none(tmp_path: Path) -> Non
         subprocess.run([shell, option, first], check=True, timeout=PATIENCE_SECONDS, capture_output=True)
         made = (tmp_path / "sidecar" / "sidecar.toml").read_text()
     assert "mqtt://localhost:1883" in made
+    subprocess.run([shell, option, script.splitlines()[1]], check=True, timeout=PATIENCE_SECONDS)
+    assert "\n[metrics]\nport = 9464\n" in (tmp_path / "sidecar" / "sidecar.toml").read_text()
     assert (tmp_path / "sidecar" / "ledger").is_file()

@@ -19,7 +19,7 @@ from eyestream.core.mechanisms.registry import entries, entry_of
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.audit import targets
+from eyestream_lab.audit import worker
 from eyestream_lab.audit.subject import mechanism
 from eyestream_lab.calibration import Corpus, calibrate
 from eyestream_lab.testing.mechanisms import check_any_input, check_frozen, check_sessions, some_chunks
@@ -235,7 +235,7 @@ delta = 1e-5
     assert {scope["unit"]: scope["ceiling_delta"] for scope in claim["scopes"]}["lifetime"] == 1e-2
     subject = mechanism("gaussian_mean:ENTRY", str(mine), 2.0)
     assert (subject.features, subject.n) == (3, N)
-    assert targets.load(subject)(np.zeros((3, N))).shape == (3, N)
+    assert worker.load(subject)(np.zeros((3, N))).shape == (3, N)
     for wrong, message in (
         ("gaussian_mean:NOTHING", "there is no 'gaussian_mean:NOTHING' to import"),
         ("gaussian_mean:OPTIONS", "'gaussian_mean:OPTIONS' is no Entry"),

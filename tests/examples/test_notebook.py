@@ -32,8 +32,8 @@ def test_it_runs_from_top_to_bottom(tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr
     shown = {cell["id"]: json.dumps(cell["outputs"]) for cell in codes(tmp_path / "run.ipynb")}
-    assert "(52, 64), 4.8" in shown["chunks"]
-    assert "in short: measured, not promised" in shown["words"]
+    assert "(1, 1), 4.8" in shown["chunks"]
+    assert "in short: changes, no levels" in shown["words"]
     assert "rate_saccades" in shown["pandas"]
     assert "text/html" in shown["xarray"]
     assert "image/png" in shown["plot"]

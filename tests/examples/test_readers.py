@@ -12,9 +12,8 @@ import pytest
 
 from eyestream.errors import PayloadError
 from eyestream.wire.gaze import decode_gaze
-from eyestream.wire.messages import decode_raw
+from eyestream.wire.raw import decode_raw
 from tests.examples.programs import EXAMPLES, GOLDEN, Command, c, csharp, node, python
-from tests.rigs.pages import code_of
 
 LONGEST_FILE = 200
 CHECKERS = [
@@ -35,22 +34,7 @@ def check(command: list[str], golden: Path) -> subprocess.CompletedProcess[str]:
 def test_every_golden_payload_is_read_or_refused(build: Command, built: Path) -> None:
     done = check(build(built), GOLDEN)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "54 payloads, 0 faults" in done.stdout + done.stderr
-
-
-@pytest.mark.needs("mono")
-def test_the_lines_of_the_page_in_csharp_read_a_chunk(tmp_path: Path) -> None:
-    """Those of `examples/csharp/README.md`, as a program."""
-    lines = code_of("examples/csharp/README.md", "csharp")
-    read = f'byte[] payload = System.IO.File.ReadAllBytes("{GOLDEN}/private.msgpack");'
-    said = 'System.Console.WriteLine("{0} {1} {2}", session, shape[0] * shape[1] == (ulong)values.Length, first);'
-    source, program = tmp_path / "Page.cs", tmp_path / "page.exe"
-    source.write_text(f"class Page {{ static void Main() {{\n{read}\n{lines}\n{said} }} }}")
-    own = [EXAMPLES / "csharp" / name for name in ("Eyestream.cs", "Reader.cs")]
-    subprocess.run(["mcs", "-warnaserror", f"-out:{program}", source, *own], check=True, timeout=60)
-    printed = subprocess.run(["mono", program], capture_output=True, text=True, check=True, timeout=60).stdout
-    holds = json.loads((GOLDEN / "index.json").read_text())["payloads"]["private.msgpack"]["holds"]
-    assert printed.split() == [holds["session"], "True", f"{holds['values'][0][0]:g}"]
+    assert "59 payloads, 0 faults" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("build", CHECKERS)
@@ -64,7 +48,7 @@ def test_control_a_payload_in_the_place_of_another_is_a_fault(build: Command, bu
         (golden / f"{there}.msgpack").write_bytes((GOLDEN / f"{other}.msgpack").read_bytes())
         done = check(command, golden)
         assert done.returncode == 1, there
-        assert "54 payloads, 1 faults" in done.stdout + done.stderr
+        assert "59 payloads, 1 faults" in done.stdout + done.stderr
         (golden / f"{there}.msgpack").write_bytes((GOLDEN / f"{there}.msgpack").read_bytes())
 
 

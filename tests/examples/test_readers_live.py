@@ -8,14 +8,18 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import aiomqtt
+import numpy as np
 import pytest
 
 from eyestream.rim.sidecar.sidecar import Sidecar
-from eyestream.wire.messages import decode_meta, decode_private
+from eyestream.wire.gaze import encode_gaze
+from eyestream.wire.release import decode_meta, decode_private
+from eyestream.wire.status import Reading, encode_reading
 from eyestream_lab.testing.clocks import until
 from tests.examples.programs import EXAMPLES, Command, c, node, python
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.spoken import speaking_to
 from tests.rigs.storms import NAMES
 
 LISTENERS = [
@@ -102,6 +106,26 @@ async def test_from_tracker_to_application(
         assert (listener.returncode, sidecar.pipeline.counters.rejected.total()) == (0, 0), faults
 
 
+@pytest.mark.needs("mosquitto")
+@pytest.mark.parametrize(("build", "scheme"), [one for one in LISTENERS if one.id != "javascript-websocket"])
+async def test_a_reader_says_that_the_ledger_went_back(
+    mosquitto: Mosquitto, build: Command, scheme: str, built: Path
+) -> None:
+    """And nothing of what comes late or again, or of an honest restart."""
+    place = [mosquitto.url] if scheme == "mqtt" else ["127.0.0.1", str(mosquitto.port)]
+    async with speaking_to(mosquitto.url) as stream, reading([*build(built), *place, "hmd-1"]) as listener:
+        assert listener.stdout is not None
+        assert await asyncio.wait_for(listener.stdout.readline(), 60) == b"status online ready\n"
+        quiet = (1, 100, 150), (1, 100, 140), (2, 150, 160), (1, 100, 150), (3, 90, 95), (3, 90, 95)
+        for states, said in ((b"day", quiet), (b"session", ((3, 90, 96),)), (b"lifetime", ((4, 155, 155),))):
+            for life, began, reads in said:
+                await stream.say("odometer", encode_reading(Reading("0" * 32, life, began, reads)))
+            await stream.status("exhausted", states.decode())
+            back = [] if said is quiet else [b"the ledger went back: what was spent since is spent again\n"]
+            for line in (*back, b"status exhausted %s\n" % states):
+                assert await asyncio.wait_for(listener.stdout.readline(), 60) == line
+
+
 @pytest.mark.needs("mosquitto", "node", "websocket")
 async def test_the_page_shows_chunks(both: tuple[Mosquitto, int], tmp_path: Path) -> None:
     """Its script, with a document of our own in the place of a browser's."""
@@ -136,3 +160,21 @@ def test_the_page_has_what_its_script_asks_for() -> None:
     assert asked == set(re.findall(r' id="(\w+)"', page))
     assert "default-src 'self'" in page  # no request leaves for another place, but the broker's
     assert re.findall(r"https?://", page) == []
+
+
+@pytest.mark.needs("mosquitto", "cc", "make", "libmosquitto")
+async def test_a_sender_of_gaze_in_c_says_what_the_publisher_says(mosquitto: Mosquitto, built: Path) -> None:
+    """The same bytes as `encode_gaze`, five samples a message; a lost eye is one of them."""
+    samples = np.array([[1.5, -2.25, 3.5], [np.nan] * 3, [0.0, 1e-3, 4.0], [-30.0, 20.0, 2.0], [7.0, 7.0, np.nan]])
+    times = np.arange(5) / 90 + 12.0
+    lines = "".join(f"{t!r} {x!r} {y!r} {p!r}\n" for t, (x, y, p) in zip(times.tolist(), samples.tolist(), strict=True))
+    async with aiomqtt.Client("127.0.0.1", mosquitto.port) as client:
+        await client.subscribe("eyestream/v1/hmd-1/gaze/raw")
+        sender = await asyncio.create_subprocess_exec(
+            *c("send")(built), "127.0.0.1", str(mosquitto.port), "hmd-1", stdin=asyncio.subprocess.PIPE
+        )
+        await sender.communicate((lines * 2).encode())
+        assert sender.returncode == 0
+        async with asyncio.timeout(30):
+            heard = [(await anext(client.messages)).payload for _ in range(2)]
+    assert heard == [encode_gaze(times, samples.astype(np.float32), 1)] * 2

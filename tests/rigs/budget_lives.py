@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from eyestream.core.accountant import Account, Request
+from eyestream.core.accountant import Account
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.days import Days
+from eyestream.core.reservation import Request
 from eyestream.streams import StreamKey
 
 __all__ = ["Life", "Rule", "Slot", "count", "passed", "violations"]

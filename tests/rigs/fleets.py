@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import json
+import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +20,8 @@ import numpy as np
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import decode_private, encode_raw
+from eyestream.wire.raw import encode_raw
+from eyestream.wire.release import decode_private
 from eyestream_fleet.frames import unpack
 from eyestream_fleet.log import partition_of
 from eyestream_lab.testing.clocks import until
@@ -108,6 +111,7 @@ class Workers:
     def __init__(self, config: Path, partitions: int) -> None:
         self._config, self._folder = config, config.parent
         self._running: dict[int, subprocess.Popen[bytes]] = {}
+        self._beside: list[subprocess.Popen[bytes]] = []
         self.kills = 0
         for partition in range(partitions):
             subprocess.run([*_COMMAND, *self._given(partition), "--new"], check=True)
@@ -118,7 +122,7 @@ class Workers:
         return self
 
     def __exit__(self, *failed: object) -> None:
-        for process in self._running.values():
+        for process in (*self._running.values(), *self._beside):
             process.kill()
             process.wait()
 
@@ -132,6 +136,10 @@ class Workers:
             self._running[partition] = subprocess.Popen(
                 [*command, *self._given(partition)], stdout=log, stderr=log, process_group=0
             )
+
+    def pid(self, partition: int) -> int:
+        """Of the process of a shard."""
+        return self._running[partition].pid
 
     def gone(self, partition: int) -> bool:
         """Whether its life has ended by SIGKILL; it may end in no other way."""
@@ -153,6 +161,66 @@ class Workers:
         """One of them is gone, and another takes its place."""
         self.end(partition)
         self.start(partition)
+
+    def pause(self, partition: int) -> None:
+        """Let a worker stand still, as a machine does that is out of memory or is moved, until it is resumed."""
+        os.kill(self.pid(partition), signal.SIGSTOP)
+
+    def resume(self, partition: int) -> None:
+        """Let it go on, in the middle of what it did."""
+        os.kill(self.pid(partition), signal.SIGCONT)
+
+    def copy(self, partition: int) -> int:
+        """Copy the shard's folder, whose worker stands still, into the folder of copies; gives how many chunks wait."""
+        shutil.rmtree(self._copy_of(partition), ignore_errors=True)
+        shutil.copytree(self._folder_of(partition), self._copy_of(partition))
+        return len(unpack((self._copy_of(partition) / "outbox").read_bytes())[0].waiting)
+
+    def copy_takes_over(self, partition: int) -> subprocess.Popen[bytes]:
+        """A worker begins on the copy; gives the process of the one on the shard's own folder."""
+        beside = self._config.with_name("copies.toml")
+        beside.write_text(self._config.read_text().replace('folder = "./shards"', 'folder = "./copies"'))
+        before = self._running[partition]
+        self._beside.append(before)
+        given = ["--config", str(beside), "--partition", str(partition)]
+        with (self._folder / f"worker-{partition}.log").open("ab") as log:
+            self._running[partition] = subprocess.Popen([*_COMMAND, *given], stdout=log, stderr=log, process_group=0)
+        return before
+
+    def swap(self, partition: int) -> None:
+        """The copy is in the place of the shard's own folder, and that one in the copy's; no worker may be at work."""
+        own, copy = self._folder_of(partition), self._copy_of(partition)
+        beside = own.with_name("moved")
+        own.rename(beside)
+        copy.rename(own)
+        beside.rename(copy)
+
+    def check_refused(self, partition: int, process: subprocess.Popen[bytes] | None = None) -> None:
+        """A worker on an older copy, by default the one that was started last: it ends by itself, and says why."""
+        code = (process or self._running[partition]).wait(timeout=120)
+        said = self._log(partition)[-2000:]
+        words = ("older than what was released", "another copy was opened", "another worker is at work on a copy")
+        assert code > 0, f"exit code {code}: {said}"
+        assert any(one in said for one in words), said
+
+    def one_of_two(self, partition: int, before: subprocess.Popen[bytes]) -> bool:
+        """Wait until `before` or the worker that was started last is refused; gives whether it is the latter."""
+        two = {before: False, self._running[partition]: True}
+        for _ in range(1200):
+            for one, later in two.items():
+                if one.poll() is not None:
+                    self.check_refused(partition, one)
+                    if later:
+                        self._running[partition] = before
+                    return later
+            time.sleep(0.1)
+        raise AssertionError(f"both workers go on: {self._log(partition)[-4000:]}")
+
+    def _folder_of(self, partition: int) -> Path:
+        return self._folder / "shards" / f"shard-{partition}"
+
+    def _copy_of(self, partition: int) -> Path:
+        return self._folder / "copies" / f"shard-{partition}"
 
     def stop(self) -> None:
         """End all of them in order; one that has not begun yet ends by the signal."""

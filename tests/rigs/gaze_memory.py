@@ -7,6 +7,8 @@ the event than the stated memory must then be the same to the last bit, and all 
 import asyncio
 import itertools
 import math
+import struct
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +18,17 @@ from eyestream.gaze.profile import Algorithm, Columns, Detection, Profile
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, GazeSource
-from eyestream.wire.messages import RawRows
+from eyestream.rim.sources.neon import _Stream
+from eyestream.wire.raw import RawRows
+from eyestream.wire.rtsp import Description
 from eyestream_lab.testing.clocks import simulated
 from tests.rigs.gaze_streams import RATES_HZ, Event, Sent, glimpse, neighbour, ordinary, set_by, stream
-from tests.rigs.neon_packets import Datagrams, Report, packets
+from tests.rigs.neon import CLOCK_HZ, KIND, payload_of, report_of
 
 __all__ = [
+    "Datagrams",
     "Made",
+    "Report",
     "Trace",
     "border",
     "degrees",
@@ -31,6 +37,7 @@ __all__ = [
     "lived",
     "lived_neon",
     "origin_of",
+    "packets",
     "reports",
     "switched_off",
     "trace",
@@ -41,6 +48,41 @@ _EVENTS = 3
 
 _LEAST_ROWS = 8
 _AT_ONCE_S = 1e-6
+
+Report = tuple[float, float]
+"""When a sender report is sent, and by how much its pairing is off, in seconds."""
+
+_SOURCE, _AHEAD_S, _PPM = 7, 1.7e9, 20.0
+_PX_PER_DEG = 15.5
+
+
+def packets(sent: Sent, reports: list[Report]) -> list[tuple[float, bytes]]:
+    """Arrivals and datagrams: the stream's own clock is 20 ppm fast beside the phone's."""
+
+    def count(t: float) -> int:
+        return round((t * (1.0 + 1e-6 * _PPM) + 77.0) * CLOCK_HZ) % 2**32
+
+    parts = [(at, report_of(_SOURCE, _AHEAD_S + at + error, count(at))) for at, error in reports]
+    rows = zip(sent.t.tolist(), sent.gaze.tolist(), sent.arrived.tolist(), strict=True)
+    for number, (t, (x, y), arrived) in enumerate(rows):
+        head = struct.pack("!BBHII", 0x80, KIND, number % 2**16, count(t), _SOURCE)
+        parts.append((arrived, head + payload_of(65, 800.0 + _PX_PER_DEG * x, 600.0 - _PX_PER_DEG * y)))
+    return sorted(parts)
+
+
+class Datagrams:
+    """A source of gaze: one link to a phone."""
+
+    def __init__(self, parts: list[tuple[float, bytes]]) -> None:
+        self._parts = parts
+
+    async def run(self, deliver: DeliverGaze) -> None:
+        """Hear every datagram at its moment, and end two seconds after the last one."""
+        loop = asyncio.get_running_loop()
+        stream = _Stream("phone", Description("rtsp://phone/", KIND, CLOCK_HZ), deliver, Counter())
+        for at, data in self._parts:
+            loop.call_at(at, stream.datagram_received, data, ("phone", 1))
+        await asyncio.sleep(self._parts[-1][0] + 2.0)
 
 
 @dataclass(frozen=True, eq=False)

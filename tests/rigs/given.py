@@ -87,10 +87,6 @@ class Given:
         """As it was."""
         return session
 
-    def hindsight(self, states: Sequence[Array | None]) -> None:
-        """Nothing better."""
-        return
-
 
 def reached(plain: Sequence[Stretch], other: Sequence[Stretch]) -> list[tuple[int, int]]:
     """Of each session of two lives: how many chunks of its baseline differ, and how many that are released."""

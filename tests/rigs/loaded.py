@@ -16,7 +16,7 @@ from eyestream.rim.config import load
 from eyestream.rim.files import calibrations
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import QOS, RAW_QOS, private_topic, raw_topic
 from eyestream_lab.embedded import embedded_broker
 

@@ -19,8 +19,9 @@ from eyestream.rim.mqtt.transport import Message, Properties, Will, connect
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
-from eyestream.wire.messages import decode_private, decode_status
 from eyestream.wire.raw import encode_raw
+from eyestream.wire.release import decode_private
+from eyestream.wire.status import decode_status
 from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
 from eyestream_lab.testing.clocks import until
 from tests.rigs.payloads import rows_of_a_stranger
@@ -158,23 +159,6 @@ async def kept_session(broker: BrokerSettings, folder: Path) -> str:
     return "what was over is gone" if b"short" not in got else "nothing expires" if not expires else "does not expire"
 
 
-async def questions(broker: BrokerSettings, folder: Path) -> str:
-    """A request and its answer."""
-    topic, back, got = f"q/{secrets.token_hex(4)}", f"a/{secrets.token_hex(4)}", list[Message]()
-    async with (
-        connect(Endpoint.of(broker), client_id=None, deliver=got.append) as service,
-        connect(Endpoint.of(broker), client_id=None, deliver=print) as application,
-    ):
-        if service.version != "MQTT 5":
-            return "none in 3.1.1"
-        await service.subscribe(topic, 1)
-        asking = asyncio.create_task(application.request(topic, b"2", respond_at=back, wait_s=PATIENCE_SECONDS))
-        await until(lambda: got != [], PATIENCE_SECONDS)
-        await service.respond(got[0], b"4")
-        assert (await asking).payload == b"4"
-    return "ok"
-
-
 async def rivals(broker: BrokerSettings, folder: Path) -> str:
     """A second sidecar for the same device does not start."""
     async with at_work(broker, folder) as (_, device, _):
@@ -221,7 +205,6 @@ PROBES: dict[str, Probe] = {
     "will": will,
     "lost links": lost_links,
     "kept session": kept_session,
-    "questions": questions,
     "two for a device": rivals,
     "stopped": stopped,
     "strange topics": strange_topics,

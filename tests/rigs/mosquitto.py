@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-__all__ = ["Mosquitto", "free_port", "program"]
+__all__ = ["Mosquitto", "free_port", "plugin", "program"]
 
 
 def free_port() -> int:
@@ -26,6 +26,11 @@ def program() -> str | None:
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     beside = [str(Path(folder).with_name("sbin")) for folder in path if Path(folder).name == "bin"]
     return shutil.which("mosquitto", path=os.pathsep.join([*path, *beside]))
+
+
+def plugin() -> Path | None:
+    """Path of the installed mosquitto's dynamic security plugin; None where there is none."""
+    return next(Path("/usr/lib").glob("**/mosquitto_dynamic_security.so"), None)
 
 
 class Mosquitto:

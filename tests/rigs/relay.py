@@ -37,8 +37,8 @@ class Relay:
     guarantee = promised.statement
     protection = additive_protection("none")
     domain = Rows(powers_of_two=False)
-    noise = SimpleNamespace(certified=False)
-    state = None
+    noise = None
+    state = follows = None
     awaits_baseline = False
 
     def __init__(self, epsilon: float, names: Sequence[str]) -> None:
@@ -71,7 +71,3 @@ class Relay:
     def release(self, chunk: Array, /) -> Array:
         """The chunk, with a word where there is no number."""
         return np.nan_to_num(chunk, nan=LOST)
-
-    def hindsight(self, states: Sequence[Array | None]) -> None:
-        """Nothing better."""
-        return

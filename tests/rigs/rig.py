@@ -6,6 +6,7 @@ carry serial numbers: `World.check` holds at any quiet moment, whatever came in.
 """
 
 import itertools
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -24,23 +25,24 @@ from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.mechanism import Mechanism, Session
 from eyestream.core.mechanisms import build
 from eyestream.core.reservation import Granted, Obstacle, Request, Withheld
+from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.sidecar.pipeline import Arrival, Pipeline, PipelineCounters
 from eyestream.rim.sidecar.sender import Outbox
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import raw_topic
 from eyestream_lab.testing.clocks import Clock
 from eyestream_lab.testing.noise import WatchedNoise
 from tests.rigs.calibrations import few_features
-from tests.rigs.disk import Disk
 
 __all__ = [
     "CHARGE",
     "EPSILON",
     "FEATURES",
     "SCHEMA",
+    "Disk",
     "Event",
     "N",
     "Rig",
@@ -56,6 +58,24 @@ EPSILON = 4.8
 
 Event = tuple[str, Any]
 """What happened: ("reserve", Request), ("withhold", Request), ("draw", None) or ("publish", topic)."""
+
+
+class Disk:
+    """Sees every fdatasync: what of the ledger at `path` a power cut would leave."""
+
+    def __init__(self, path: Path, charge: int) -> None:
+        self._path, self._charge, self._sync = path, charge, os.fdatasync
+        self._durable = path.stat().st_size
+
+    def __call__(self, fd: int) -> None:
+        """In the place of os.fdatasync."""
+        self._sync(fd)
+        self._durable = self._path.stat().st_size
+
+    def charges(self) -> int:
+        """Charges in the durable bytes."""
+        book = Book([self._path.read_bytes()[: self._durable]])
+        return sum(known.account.odometer().epsilon for known in book.streams.values()) // self._charge
 
 
 def device_settings(names: Sequence[str], n: int, device: str = "d0", **changes: Any) -> DeviceSettings:

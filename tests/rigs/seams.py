@@ -58,7 +58,7 @@ _LEDGER = "eyestream.rim.ledger.ledger:Ledger"
 SEAMS: dict[str, Seam] = {
     # Noise and its entropy
     "system entropy": Seam("eyestream.core.noise.bits:os", "urandom"),
-    "SystemBits.words": Seam("eyestream.core.noise.bits:SystemBits", "words", "self, count, out", ("_free",)),
+    "SystemBits.words": Seam("eyestream.core.noise.bits:SystemBits", "words", "self, count"),
     "SecureNoise.draw": Seam("eyestream.core.noise:SecureNoise", "draw", "self, law"),
     "LaplaceLaw.sample": Seam("eyestream.core.noise.laws:LaplaceLaw", "sample", "self, bits"),
     "LaplaceLaw.clamp": Seam("eyestream.core.noise.laws:LaplaceLaw", "clamp", "self, noisy"),
@@ -99,6 +99,9 @@ SEAMS: dict[str, Seam] = {
     "KLT step": Seam(
         "eyestream.core.mechanisms.klt.core:JointStep", "release", "self, admitted, noise, turn, state, out"
     ),
+    "asked step": Seam(
+        "eyestream.core.mechanisms.asked.mechanism:_Core", "release", "self, admitted, noise, turn, state, out"
+    ),
     "Kaleido.__init__": Seam("eyestream_lab.kaleido:Kaleido", "__init__", "self, epsilon, settings, *, noise"),
     "rate of Kaleido's tests": Seam(
         "eyestream_lab.kaleido.mechanism", "ideal_rate", "epsilon, sensitivity, coordinates", ("_STEPS_PER_DEG",)
@@ -126,14 +129,15 @@ SEAMS: dict[str, Seam] = {
     ),
     "Account.level": Seam(_ACCOUNT, "level", "self, request, ceilings", ("_meter",)),
     "Account.mark": Seam(_ACCOUNT, "mark", "self, stream"),
-    "wearers forbid": Seam(_WEARERS, "forbid", "self, wearer, ceilings, charge, day"),
+    "wearers forbid": Seam(_WEARERS, "forbids", "self, wearer, ceilings, charge, day"),
     "wearers are announced": Seam(_WEARERS, "announce", "self, wearer"),
-    "wearers are charged": Seam(_WEARERS, "merge", "self, day, epsilon, delta"),
+    "wearers are charged": Seam(_WEARERS, "merge", "self, day, epsilon, delta, count"),
+    "Wearers.take": Seam(_WEARERS, "take", "self, wearer, day, epsilon, delta, last_day", ("_meters",)),
     "Wearers.state": Seam(_WEARERS, "state", "self"),
     "newest slots": Seam("eyestream.core.meter:Meter", "_newest_epsilon", "self", ("_slots",)),
     "Meter.state": Seam("eyestream.core.meter:Meter", "state", "self"),
     # The ledger
-    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, suffices, passed", ("_book",)),
+    "Ledger.__init__": Seam(_LEDGER, "__init__", "self, path, *, ceilings, suffices, passed, seal", ("_book",)),
     "Ledger.reserve": Seam(_LEDGER, "reserve", "self, requests, day"),
     "ledger writing": Seam(_LEDGER, "_writing", "self"),
     "ledger looks at the day": Seam(_LEDGER, "_day_of", "self, today"),

@@ -32,7 +32,7 @@ from eyestream.rim.mqtt.transport import Message
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import encode_raw, rows_per_message
+from eyestream.wire.raw import encode_raw, rows_per_message
 from tests.rigs.payloads import rows_of_a_stranger
 
 __all__ = [
@@ -135,7 +135,12 @@ def opened(
     with Ledger(settings.sidecar.ledger, ceilings=ceilings_of(settings)) as ledger:
         plan = resolved(settings, mechanisms={settings.stream[0].name: mechanism})
         yield Sidecar(
-            plan, ledger, today=today, ledger_id=ledger.header.ledger_id, former_ledgers=ledger.former_ledgers
+            plan,
+            ledger,
+            today=today,
+            ledger_id=ledger.header.ledger_id,
+            former_ledgers=ledger.former_ledgers,
+            beside=settings.sidecar.ledger,
         )
 
 
@@ -314,12 +319,13 @@ class Flood:
         sidecar = self.sidecar
         counters, outbox = sidecar.pipeline.counters, sidecar.outbox
         messages = counters.rejected.total() + sidecar.worker.dropped + counters.taken + sidecar.worker.held
+        messages += sidecar.worker.paused
         assert sidecar.worker.received == messages, "messages"
         for device in self.devices:
             c = sidecar.pipeline.rows(StreamKey(device, "features"))
             assert c.rows == c.accepted + c.duplicate + c.late + c.refused + c.stale_session + c.jump + c.wearer, "rows"
         assert counters.due == self.settled if quiet else counters.due >= self.settled, "chunks"
-        held = outbox.delivered + outbox.expired + outbox.overflow + outbox.refused + len(outbox)
+        held = outbox.delivered + outbox.expired + outbox.overflow + outbox.refused + outbox.paused + len(outbox)
         assert counters.released == held, "released chunks"
 
 

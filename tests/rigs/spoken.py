@@ -8,15 +8,17 @@ import numpy as np
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, connect
-from eyestream.wire import messages, topics
+from eyestream.wire import topics
+from eyestream.wire.release import Meta, PrivateChunk, encode_meta, encode_private
+from eyestream.wire.status import Budget, State, Status, StatusReason, encode_budget, encode_status
 
 __all__ = ["Spoken", "described_as", "speaking_to"]
 
 
-def described_as(names: tuple[str, ...], units: tuple[str, ...]) -> messages.Meta:
+def described_as(names: tuple[str, ...], units: tuple[str, ...]) -> Meta:
     """A description of two rows a second and four rows a chunk."""
     count = len(names)
-    return messages.Meta(
+    return Meta(
         names=names,
         units=units,
         rate_hz=2.0,
@@ -44,6 +46,7 @@ class Spoken:
             "meta": topics.meta_topic,
             "status": topics.status_topic,
             "budget": topics.budget_topic,
+            "odometer": topics.odometer_topic,
             "private": topics.private_topic,
         }[leaf](*self._place)
         await self._link.publish(topic, payload, qos=1, retain=leaf != "private")
@@ -51,24 +54,24 @@ class Spoken:
     async def describe(self) -> None:
         """What the stream is, that it is online, and two hours of budget."""
         meta = described_as(self.names, self.units)
-        await self.say("meta", messages.encode_meta(meta))
+        await self.say("meta", encode_meta(meta))
         await self.status("online", "ready")
-        await self.say("budget", messages.encode_budget(messages.Budget(3600, "session")))
+        await self.say("budget", encode_budget(Budget(3600, "session")))
 
-    async def status(self, state: messages.State, reason: messages.StatusReason) -> None:
+    async def status(self, state: State, reason: StatusReason) -> None:
         """How it is."""
-        await self.say("status", messages.encode_status(messages.Status(state, reason)))
+        await self.say("status", encode_status(Status(state, reason)))
 
-    async def sidecar(self, state: messages.State, reason: messages.StatusReason) -> None:
+    async def sidecar(self, state: State, reason: StatusReason) -> None:
         """How a sidecar is, of which nothing else is known."""
-        payload = messages.encode_status(messages.Status(state, reason))
+        payload = encode_status(Status(state, reason))
         await self._link.publish(topics.sidecar_status_topic("s1"), payload, qos=1, retain=True)
 
     async def chunk(self, index: int, session: int = 2**63 + 9) -> None:
         """A chunk whose values are its number and the row's."""
         values = (np.full((len(self.names), 4), index) + np.arange(4) / 10).astype(np.float32)
-        private = messages.PrivateChunk(session, index, 2.0 * index, 0.5, values, 1.5, 0.0)
-        await self.say("private", messages.encode_private(private))
+        private = PrivateChunk(session, index, 2.0 * index, 0.5, values, 1.5, 0.0)
+        await self.say("private", encode_private(private))
 
 
 @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from eyestream.wire.messages import encode_raw, rows_per_message
+from eyestream.wire.raw import encode_raw, rows_per_message
 from eyestream.wire.topics import raw_topic
 from tests.rigs.listener import reset
 from tests.rigs.storms import NAMES

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.mechanisms.klt.books import Book
+from eyestream.core.mechanisms.klt.books import ScoreBook
 
 __all__ = ["SHELVES", "cell_means", "trained"]
 
@@ -33,7 +33,7 @@ _BLOCK = 4096
 """Draws that are compared with all points at once: 16 MiB."""
 
 
-def trained() -> Iterator[Book]:
+def trained() -> Iterator[ScoreBook]:
     """The books of `SHELVES`; half a minute."""
     for first, end, fewest, most in SHELVES:
         weights: Array = np.arange(first + 1.0, end + 1.0) ** -FALL
@@ -49,7 +49,7 @@ def trained() -> Iterator[Book]:
                 points, _ = cell_means(draws, points, root)
             if bits >= fewest:
                 means, shares = cell_means(last, points, root)
-                yield Book(first, means.astype(np.float16).astype(np.float64), shares, weights)
+                yield ScoreBook(first, means.astype(np.float16).astype(np.float64), shares, weights)
 
 
 def cell_means(draws: Single, points: Array, root: Single) -> tuple[Array, Array]:

@@ -1,9 +1,9 @@
-"""The page on the local and the central model, on simulated people.
+"""The figures of the local and the central model, on simulated people.
 
 python -m tools.make.central_page --out DIR
 
 `eyestream study RECORDINGS --only central` makes the same tables of any recordings. What stands behind the last mark of
-docs/central.md stays.
+docs/central-figures.md stays.
 """
 
 import argparse
@@ -21,28 +21,22 @@ from eyestream_lab.study.run import Study
 
 SEED, SECONDS, PEOPLE = 5, 160.0, 128
 PLAN = replace(FULL, chunks=(32,), attack_chunks=(32,), epsilons=(0.48, 4.8, 48.0))
-TARGET = Path(__file__).resolve().parents[2] / "docs/central.md"
+TARGET = Path(__file__).resolve().parents[2] / "docs/central-figures.md"
 END = "<!-- end of what tools/make/central_page.py writes -->"
-HEAD = f"""# Local and central: what it costs that nobody is trusted
+HEAD = f"""# Local and central, measured
 
-Made by `tools/make/central_page.py` from {PEOPLE} simulated people (half of them calibrate), chunks of 32 rows (16 s),
-48 features. `eyestream study RECORDINGS --only central` makes the tables of any recordings.
-
-This program works in the **local model**: every chunk is protected before anybody else has it. The papers have a
-curator who holds all recordings, the **central model**. Whoever may be trusted with the chunks of N people can publish
-their *mean* at the same epsilon with far less noise: one person's chunk moves a mean by 1/N of what it moves that
-person's own release.
+Reference. [central.md](central.md) explains what these tables mean. Made by `tools/make/central_page.py` from
+{PEOPLE} simulated people (half of them calibrate), chunks of 32 rows (16 s), 48 features.
+`eyestream study RECORDINGS --only central` makes the tables of any recordings.
 
 Neighbours in both models: one chunk of one person is replaced by any other, at the same epsilon. *Local*: N people
-release, and the mean is taken of the releases. *Central*: every chunk is projected onto the calibrated ball; the mean
-of them lies in it as well, and gets the mechanism's noise at 1/N of the scale, once. In closed form, for a feature with
+release, and the mean is taken of the releases. *Central*: every chunk is projected onto the calibrated ball. The mean
+of them lies in it as well, and gets the mechanism's noise once, at 1/N of the scale. In closed form, for a feature with
 its share eps_f of epsilon, ball radius r, T(k) what k coefficients lose and N(k) their noise
 (`lab/eyestream_lab/study/central.py`):
 
     local     T(k) / N + N(k) (2 r / eps_f)^2 / N
     central   T(k) / N + N(k) (2 r / eps_f)^2 / N^2
-
-**No mechanism of this program is central**, and this is not a way to run one: it is what the local model gives up.
 """
 
 

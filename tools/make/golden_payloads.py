@@ -147,10 +147,18 @@ WORD = PRIVATE | {"t0": 96.0, "dt": 32.0, "shape": [3, 1], "values": floats(WORD
 WORD_META = META | {"names": ["browse", "read", "write"], "units": ["probability"] * 3, "rate_hz": 0.03125, "n": 1,
                     "mechanism": "task-words", "k": [], "epsilon": 2.625, "noise_sd": floats([[0.25, 0.25, 0.25]]),
                     "guarantee": "epsilon 2.625 for each chunk of 64 rows"}  # fmt: skip
+ASKED = [[-0.0625], [0.25]]
+CHANGE = PRIVATE | {"t0": 96.0, "dt": 32.0, "shape": [2, 1], "values": floats(ASKED)}
+ASKED_META = META | {"names": ["blink_rate", "mean_mean_diameter"], "units": ["1/s", "mm"], "rate_hz": 0.03125, "n": 1,
+                     "mechanism": "asked", "k": [], "noise_sd": floats([[0.125, 0.1875]]),
+                     "guarantee": "epsilon 4.8 for each chunk of 64 rows"}  # fmt: skip
 STATUS = {"v": 1, "state": "online", "reason": "ready"}
+PAUSED = {"v": 1, "state": "paused", "reason": "paused"}
 OWNER = {"v": 1, "ledger": "0123456789abcdef" * 2, "devices": ["hmd-1", "hmd-2"]}
 BUDGET = {"v": 1, "chunks": 96, "ceiling": "session"}
 SPENT = {"v": 1, "chunks": 0, "ceiling": "day", "resumes_at": 1795305600}
+READING = {"v": 1, "ledger": "0123456789abcdef" * 2, "life": 81985529216486895 >> 4, "began": 2_000_000_000_000,
+           "reads": 2_000_014_400_000}  # fmt: skip
 LAST_WILL = {"v": 1, "state": "offline", "reason": "lost"}
 
 
@@ -192,11 +200,23 @@ def payloads() -> dict[str, tuple[dict[str, Any], bytes]]:
     out["private-word"] = (words, pack(WORD))
     of_words = {"kind": "meta", "what": "a stream of words", "holds": {**WORD_META, "noise_sd": [0.25, 0.25, 0.25]}}
     out["meta-words"] = (of_words, pack(WORD_META))
+    changed = {"kind": "private", "what": "two asked features, changed since the first minute"}
+    out["private-asked"] = (changed | {"holds": shown(CHANGE, ASKED)}, pack(CHANGE))
+    of_asked = {"kind": "meta", "what": "a stream of two asked features"}
+    out["meta-asked"] = (of_asked | {"holds": {**ASKED_META, "noise_sd": [0.125, 0.1875]}}, pack(ASKED_META))
     out["status"] = ({"kind": "status", "what": "all is well", "holds": STATUS}, pack(STATUS))
+    out["status-paused"] = ({"kind": "status", "what": "the wearer said no", "holds": PAUSED}, pack(PAUSED))
     out["status-last-will"] = ({"kind": "status", "what": "a sidecar's last will", "holds": LAST_WILL}, pack(LAST_WILL))
     out["budget"] = ({"kind": "budget", "what": "96 more chunks in this session", "holds": BUDGET}, pack(BUDGET))
     spent = {"kind": "budget", "what": "nothing more today; 2026-11-22 00:00 UTC brings more", "holds": SPENT}
     out["budget-spent"] = (spent, pack(SPENT))
+    reading = {"kind": "odometer", "what": "epsilon 14.4 was spent in this life of the ledger", "holds": READING}
+    out["odometer"] = (reading, pack(READING))
+    moved = READING | {"former": "fedcba9876543210" * 2}
+    out["odometer-moved"] = (
+        {"kind": "odometer", "what": "the device was moved from another ledger", "holds": moved},
+        pack(moved),
+    )
     for name, (what, message, samples, times) in GAZE.items():
         out[name] = ({"kind": "gaze", "what": what, "holds": {**shown(message, samples), "t": times}}, pack(message))
     for kind, bad in (("raw", BAD), ("gaze", BAD_GAZE)):

@@ -8,6 +8,7 @@ up: an import from a lower floor to a higher one, or rooms that import one anoth
 
 import argparse
 import itertools
+import math
 import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -141,7 +142,7 @@ class Layout:
             wanted = {}
             for name in self.rows[i]:
                 near = [self.x[other] for other in self._joined[name] if (self._row[other] < i) == down]
-                wanted[name] = sum(near) / len(near) if near else self.x[name]
+                wanted[name] = math.fsum(near) / len(near) if near else self.x[name]
             if order:
                 self.rows[i].sort(key=lambda name: (wanted[name], name))
             self._spread(self.rows[i], wanted)

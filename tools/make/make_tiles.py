@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.mechanisms.tile.tables import calibration_of
 from eyestream.core.tiles import Field
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
@@ -19,7 +18,7 @@ from eyestream.rim.files.extraction import LONGEST_PAUSE_S
 from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.package_data import DATA
 from eyestream.rim.files.profiles import load_profile
-from eyestream_lab.calibration.tiles import calibrate_tiles
+from eyestream_lab.calibration.tiles import calibrate_tiles, tile_calibration
 
 __all__ = ["FIELD", "PRIOR_SLOTS", "SLOT_S", "slots_of"]
 
@@ -48,7 +47,7 @@ def main() -> None:
     made = calibrate_tiles(people, FIELD, ticks(SLOT_S), prior_slots=PRIOR_SLOTS, source=_SOURCE)
     target = DATA / "calibrations" / "tile" / "everyday-tile.npz"
     target.parent.mkdir(exist_ok=True)
-    whole = calibration_of(made, len(people), mark_of(made, profile))
+    whole = tile_calibration(made, len(people), mark_of(made, profile))
     calibrations.save(whole, target)
     print(f"{target.name}: {len(people)} people, {whole.content_hash}")
 

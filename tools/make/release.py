@@ -2,9 +2,10 @@
 
     python -m tools.make.release --out dist
 
-Three distributions of one version are built: the product, the laboratory and a fleet. The lists are the product's, as
-operators install that alone. Needs hatchling and twine (`pip install hatchling twine`). The exit code is 1 when
-versions differ, when a file is missing in a package, or when a package that eyestream needs does not say its licence.
+Four distributions of one version are built: the product, the laboratory, a fleet and OpenXR. The lists are the
+product's, as operators install that alone. Needs hatchling and twine (`pip install hatchling twine`). The exit code
+is 1 when versions differ, when a file is missing in a package, or when a package that eyestream needs does not say its
+licence.
 """
 
 import argparse
@@ -50,14 +51,14 @@ IN_THE_SOURCES = (
 )
 
 
-DISTRIBUTIONS = {"eyestream": ".", "eyestream-lab": "lab", "eyestream-fleet": "fleet"}
+DISTRIBUTIONS = {"eyestream": ".", "eyestream-lab": "lab", "eyestream-fleet": "fleet", "eyestream-openxr": "openxr"}
 """Folder of each."""
 
 
 def versions() -> dict[str, str]:
     """The version by each place that says it: distributions, what they need of one another, and the citation."""
     said = {"eyestream/version.py": VERSION}
-    for folder in ("lab", "fleet"):
+    for folder in ("lab", "fleet", "openxr"):
         project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         said[f"{folder}/pyproject.toml"] = project["version"]
         needed = [Requirement(text) for text in project["dependencies"]]

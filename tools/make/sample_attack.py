@@ -1,4 +1,4 @@
-"""Gaze of one session that is released, and who is recognised in another one; the table of docs/coarse-gaze.md.
+"""Gaze of one session that is released, and who is recognised in another one; the table of docs/coarse-gaze-figures.md.
 
 python -m tools.make.sample_attack CORPUS [--only NAME ...] [--steps N]
 

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from eyestream.gaze import desk
 from eyestream.wire import gaze, raw, release, status, topics
 from eyestream.wire.envelope import VERSION
+from eyestream_lab.gatekeeper import desk
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MEDIA_TYPE = "application/vnd.msgpack"  # registered with IANA, 2024-05-13
@@ -67,6 +67,7 @@ CHANNELS = (
     Channel("meta", topics.meta_topic("D", "S"), "meta", release._Meta, "Names, units, mechanism, guarantee."),
     Channel("status", topics.status_topic("D", "S"), "status", status.Status, "How the stream is."),
     Channel("budget", topics.budget_topic("D", "S"), "budget", status.Budget, "How many more chunks may come."),
+    Channel("odometer", topics.odometer_topic("D", "S"), "odometer", status.Reading, "What the stream has spent."),
     Channel("sidecarStatus", topics.sidecar_status_topic("N"), "status", status.Status, "How the sidecar is."),
     Channel("owner", topics.owner_topic("N"), "owner", status.Owner, "Which devices the sidecar serves."),
     Channel("presence", topics.owner_topic("N"), "presence", status.Presence, "An answer to a question of a sidecar."),

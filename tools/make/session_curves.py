@@ -6,7 +6,7 @@ People at even positions of the sorted names give the public chunks (k-means of 
 and standardised by the shipped klt calibration) and the chain: how often one follows another, pooled. Its margins are
 two standard errors over resampled people. The other people's pooled rows are looked at once: how many entries lie
 inside. epsilon' of the middle one of 41 chunks, from the output laws of the shipped mechanisms (`eyestream_lab.
-correlation.laws`); what outputs that can occur attain on the chain itself; and the plain sum.
+correlation.emissions`); what outputs that can occur attain on the chain itself; and the plain sum.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from eyestream.core.calibration import JointTables
 from eyestream.core.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream_lab.correlation.chains import MarkovClass
-from eyestream_lab.correlation.laws import emission_of
+from eyestream_lab.correlation.emissions import emission_of
 from eyestream_lab.correlation.profile import profile
 from eyestream_lab.study.population import Population
 from tests.rigs.chain_attack import strongest
@@ -150,7 +150,7 @@ def main() -> None:
 HEAD = """# What a session tells, on the corpus
 
 Made by `tools/make/session_curves.py` from 30 people's everyday gaze (Hoppe et al. 2018), chunks of 32 rows (16 s), 48
-features. [correlations.md](correlations.md) has the quantity and the proofs.
+features. [CHAINS.md](../lab/eyestream_lab/correlation/CHAINS.md) has the quantity and the proofs.
 
 The class: chunks are one of four public ones, the means of four clusters of the chunks of {people} people, and follow a
 Markov chain ({transitions} transitions, pooled). They stay with probability {stay}. Margins: two standard errors over

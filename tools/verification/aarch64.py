@@ -1,10 +1,13 @@
-"""What configurations decide on an emulated aarch64, compared with the digests that are stored.
+"""What an emulated aarch64 decides, publishes, calibrates and tests, compared with this machine.
 
     python -m tools.verification.aarch64 [--folder DIR] [FEW|ALL]
 
-Needs a Debian host with apt, and network. Its packages for arm64, qemu's user-mode emulation and wheels of the
-libraries are unpacked in a folder of their own; nothing of this system is changed. Half a minute for FEW
-configurations, an hour for ALL of them. Exit code 1 when a digest differs, 3 when the emulation cannot be made.
+Decisions are compared with the digests that are stored. Published messages and a calibration are compared with those
+that this machine makes of the same words and rows. ALL is every shipped calibration and every case of the tape, and
+then the tests of some rooms run there too. Needs a Debian host with apt, and network. Its packages for arm64, qemu's
+user-mode emulation and wheels of the libraries are unpacked in a folder of their own; nothing of this system is
+changed. A minute for FEW, an hour for ALL. Exit code 1 when something differs or fails, 3 when the emulation cannot be
+made.
 """
 
 import argparse
@@ -13,13 +16,21 @@ import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = [f"manylinux_2_{minor}_aarch64" for minor in (28, 27, 17)] + ["manylinux2014_aarch64"]
 PACKAGES = ["python3", "python3-minimal", "libpython3-stdlib", "libstdc++6", "libgcc-s1"]
-WHEELS = ["numpy", "msgspec", "cryptography", "pyfftw"]
+WHEELS = ["numpy", "msgspec", "pyfftw", "paho-mqtt", "pytest", "pytest-asyncio", "pytest-timeout", "hypothesis"]
+WHEELS += ["msgpack", "cryptography", "scikit-learn", "nats-py"]
+ROOMS = [f"tests/product/{room}" for room in ("core", "gaze", "release", "spectrum", "tape", "tiles", "wire")]
+DISTRIBUTIONS = ["", "lab", "fleet"]
 
 
 def run(*command: str | Path, **variables: str) -> str:
@@ -65,7 +76,37 @@ def prepared(folder: Path) -> list[str | Path]:
         run(*pip, "--implementation", "cp", *platforms, "-d", folder / "wheels", *WHEELS)
         for wheel in sorted((folder / "wheels").glob("*.whl")):
             zipfile.ZipFile(wheel).extractall(site)
-    return [qemu / "usr/bin/qemu-aarch64-static", "-L", root, python_in(root)]
+    for own_folder in DISTRIBUTIONS:
+        register(ROOT / own_folder / "pyproject.toml", site)
+    # A program of its own, so that tests can start another process of it.
+    python = folder / "python"
+    emulated = [qemu / "usr/bin/qemu-aarch64-static", "-L", root, "-0", '"$0"', python_in(root)]
+    python.write_text(f'#!/bin/sh\nexec {" ".join(map(str, emulated))} "$@"\n')
+    python.chmod(0o755)
+    return [python]
+
+
+def register(project_file: Path, site: Path) -> None:
+    """Metadata of a distribution whose code is in this checkout: its entry points are how its parts are found."""
+    project = tomllib.loads(project_file.read_text())["project"]
+    info = site / f"{project['name'].replace('-', '_')}-0.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0\n")
+    points = project.get("entry-points", {})
+    lines = [f"[{group}]\n" + "".join(f"{name} = {of}\n" for name, of in own.items()) for group, own in points.items()]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+def differing(found: dict[str, Any], here: dict[str, Any], stored: dict[str, Any]) -> Iterator[str]:
+    """What is not the same there; float64 before rounding, and last bits of a calibration, may differ."""
+    for name, own in found["decided"].items():
+        yield from (f"{name}: {part}" for part, one in own.items() if one != stored[name][part])
+    for name, (messages, _) in found["published"].items():
+        if messages != here["published"][name][0]:
+            yield f"{name}: messages"
+    for table, values in found["book"].items():
+        if not np.allclose(values, here["book"][table], rtol=1e-6, atol=1e-9):
+            yield f"book: {table}"
 
 
 def python_in(root: Path) -> Path:
@@ -78,25 +119,42 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where the emulation is kept; without it, it is made and removed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="aarch64-") as made:
-        folder = options.folder or Path(made)
+        folder = (options.folder or Path(made)).resolve()
         try:
             python = prepared(folder)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"the emulation cannot be made here: {error}", file=sys.stderr)
             return 3
-        variables = {"PYTHONPATH": str(folder / "site"), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+        site = os.pathsep.join(map(str, (folder / "site", ROOT / "lab", ROOT / "fleet")))
+        variables = {"PYTHONPATH": site, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+        variables["PYTHONHOME"] = str((folder / "root/usr").resolve())
         found = json.loads(run(*python, "-m", "tests.product.tape.decided", options.which, **variables))
-    stored = json.loads((ROOT / "tests/product/tape/decided.json").read_text())
-    differ = [
-        f"{name}: {part}"
-        for name, own in found["decided"].items()
-        for part, digest in own.items()
-        if digest != stored["decided"][name][part]
-    ]
+        found |= json.loads(run(*python, "-m", "tests.product.tape.payloads", options.which, **variables))
+        failed = options.which == "ALL" and tests_fail(python, variables)
+    here = json.loads(
+        run(sys.executable, "-m", "tests.product.tape.payloads", options.which, PYTHONPATH=str(ROOT / "lab"))
+    )
+    stored = json.loads((ROOT / "tests/product/tape/decided.json").read_text())["decided"]
+    differ = list(differing(found, here, stored))
     for line in differ:
         print(line)
-    print(f"aarch64, arithmetic {found['arithmetic']}: {len(found['decided'])} configurations, {len(differ)} differ")
-    return 1 if differ else 0
+    rounded = sum(own[1] != here["published"][name][1] for name, own in found["published"].items())
+    print(
+        f"aarch64, arithmetic {found['arithmetic']}: {len(found['decided'])} configurations, {len(found['published'])} "
+        f"sessions of messages ({rounded} differ before they are rounded to float32) and a book; {len(differ)} differ"
+    )
+    return 1 if differ or failed else 0
+
+
+def tests_fail(python: list[str | Path], variables: dict[str, str]) -> bool:
+    """Whether a test of `ROOMS` fails there; the last lines of what pytest says are printed."""
+    command = [*python, "-m", "pytest", "-q", "--timeout=0", *ROOMS]
+    done = subprocess.run(
+        [str(word) for word in command], env=os.environ | variables, cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        check=False,
+    )  # fmt: skip
+    print("\n".join(done.stdout.splitlines()[-20:]))
+    return done.returncode != 0
 
 
 if __name__ == "__main__":

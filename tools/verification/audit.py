@@ -82,6 +82,7 @@ FAULTY_CASES = {
     "epsilon cfpa k=1 small": Case("cfpa", 2, 1, 0.1, 1_000_000),
     "epsilon cfpa k=2": Case("cfpa", 4, 2, 1.0, 200_000),
     "epsilon klt": Case("klt", 4, None, 5.0, 20_000),
+    "epsilon asked": Case("asked", 64, None, 1.0, 4_000),
     "epsilon kaleido": Case("kaleido", 1, None, 5.0, 10_000),
 }
 

@@ -32,7 +32,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 
 from eyestream.errors import EyestreamError
 from eyestream.rim.config import BrokerSettings
-from eyestream.wire.messages import decode_private
+from eyestream.wire.release import decode_private
 from eyestream.wire.topics import private_topic, raw_topic
 from eyestream_lab.embedded import embedded_broker
 from eyestream_lab.testing.clocks import until

@@ -118,9 +118,9 @@ def other_commands(tally: Tally, canary: Canary, folder: Path, port: int) -> Non
     person = (
         "import numpy as np\nimport eyestream_lab.demo.gaze as demo\nfrom eyestream.gaze.samples import Samples\n"
         f"rows = np.load({str(folder / 'gaze.npy')!r})\n"
-        "def gaze(person, rate_hz, seconds, rng):\n"
+        "def gaze(person, rate_hz, seconds, rng, start_s=0.0):\n"
         "    x, y, pupil = np.resize(rows, (int(seconds * rate_hz), 5)).T[:3]\n"
-        "    return Samples.of(np.arange(len(x)) / rate_hz, x, y, pupil), None\n"
+        "    return Samples.of(start_s + np.arange(len(x)) / rate_hz, x, y, pupil), None\n"
         "demo.gaze_of = gaze\n"
     )
     np.save(folder / "gaze.npy", gaze_canary().rows.astype(np.float64))

@@ -11,16 +11,17 @@ from tests.rigs.loaded import Loaded, loaded_by_default
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SERVICE, ALL = "the running default service", "all three distributions"
+SERVICE, ALL = "the running default service", "all distributions"
 
 MOST_MODULES = {SERVICE: 117}
 MOST_LINES = {
-    SERVICE: 19_750,
-    "eyestream": 37_400,
+    SERVICE: 20_580,
+    "eyestream": 40_000,
     "eyestream/core": 11_000,
-    "lab/eyestream_lab": 28_150,
-    "fleet/eyestream_fleet": 2_390,
-    ALL: 67_900,
+    "lab/eyestream_lab": 32_300,
+    "fleet/eyestream_fleet": 3_830,
+    "openxr/eyestream_openxr": 700,
+    ALL: 76_900,
 }
 """The most that each may have; blank lines and docstrings count."""
 

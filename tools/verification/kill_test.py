@@ -23,9 +23,8 @@ from collections import Counter
 from pathlib import Path
 from typing import NoReturn
 
-from eyestream.core.accountant import LAST_ROW, Request
 from eyestream.core.charge import Ceilings, Charge
-from eyestream.core.reservation import Granted
+from eyestream.core.reservation import LAST_ROW, Granted, Request
 from eyestream.rim.ledger import writer
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger

@@ -2,7 +2,7 @@
 
 python -m tools.verification.release_systems DATA OUT [--corpus NAME] [--only SYSTEM]
 
-DATA has `gazegraph/DesktopActivity.zip`, `nlgem/` and `hoppe2018/` (docs/releases-of-corpora.md says where they are
+DATA has `gazegraph/DesktopActivity.zip`, `nlgem/` and `hoppe2018/` (docs/corpora-findings.md says where they are
 from). OUT/CORPUS gets the corpus as a folder with `participants.tsv`. Then follows what `eyestream study --datasets`
 does with such a folder; OUT/CORPUS-study has its page, and cells that are not made again.
 """

@@ -95,7 +95,7 @@ async def worker(folder: Path, rows: int) -> float:
     streams = [(device, stream.mechanism) for device, stream in served.values()]
     try:
         async with connected([server.url]) as client:
-            await make_streams(client, [0], replicas=1, raw_age_s=600.0, released_age_s=600.0)
+            await make_streams(client, [0], 1, replicas=1, raw_age_s=600.0, released_age_s=600.0)
             with (
                 held_outbox(folder / "nats", 0, 1) as outbox,
                 opened_shard(folder / "nats", outbox, streams, ceilings=Ceilings(), today=lambda: 20_000) as shard,

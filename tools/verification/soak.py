@@ -42,7 +42,7 @@ from typing import Any
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.sidecar.pipeline import Arrival, RowArrival
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import MAX_PAYLOAD_BYTES
+from eyestream.wire.envelope import MAX_PAYLOAD_BYTES
 from tests.rigs.footprint import heap_bytes, note_lags, open_files, p99, rss_bytes
 from tests.rigs.hostile.corpus import every, payload
 from tests.rigs.sidecar import MOST_ROWS, Flood, N, flooding

@@ -7,20 +7,14 @@ bytes: what is broken first is said.
 """
 
 import struct
-import sys
 from typing import Any
 
 MAX_BYTES, MAX_ROWS, MAX_U64 = 65_536, 4096, 2**64 - 1
 MAX_COLUMNS = 4 * 1024 * 1024
-SURELY_FINE = 800
-"""Levels of nesting that any interpreter steps over."""
-SURELY_DEEP = 1024 if sys.version_info < (3, 12) else MAX_BYTES
-"""Levels that Python 3.11 never does: it counts C calls toward its limit of 1,000. Later ones have a higher limit."""
+MOST_NESTED, MOST_WALKED = 100, 2_000
+"""Containers in each other, and values until they have to be counted to the end."""
 
 NEEDED = ["v", "schema", "session", "seq", "shape", "values"]
-NESTING_DEPENDS = "nesting, or as if it were not"
-"""Between the two depths the word depends on the interpreter and on how deep the caller's own stack is."""
-
 _FIXED = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 _FIXED |= {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8, 0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17}
 _SIZED = {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1)}
@@ -34,7 +28,7 @@ class RefusedError(Exception):
 
 class _Walk:
     def __init__(self, data: bytes) -> None:
-        self.data, self.at, self.deepest = data, 0, 0
+        self.data, self.at = data, 0
 
     def take(self, count: int) -> bytes:
         piece = self.data[self.at : self.at + count]
@@ -64,28 +58,46 @@ class _Walk:
             return code, b"", self.size(4 if code & 1 else 2) * (2 if code >= 0xDE else 1)
         raise RefusedError("not_msgpack")
 
-    def past(self) -> bytes:
-        """Step over one value of any depth; gives its bytes."""
-        start, open_ = self.at, [1]
+    def past(self, most: int | None = None) -> bytes:
+        """Step over one value; gives its bytes.
+
+        `most`: of containers in each other; then no more than `MOST_WALKED` values are stepped over.
+        """
+        start, open_, values = self.at, [1], 0
         while open_:
-            open_[-1] -= 1
-            inside = self.step()[2]
+            if most is not None and values == MOST_WALKED and self.at < len(self.data):
+                raise RefusedError("nesting")
+            open_[-1], values = open_[-1] - 1, values + 1
+            code, _, inside = self.step()
+            if most is not None and _is_container(code) and len(open_) > most:
+                raise RefusedError("nesting")
             if inside:
                 open_.append(inside)
-                self.deepest = max(self.deepest, len(open_) - 1)
-                if self.deepest >= SURELY_DEEP:
-                    raise RefusedError("nesting")
             while open_ and open_[-1] == 0:
                 open_.pop()
         return self.data[start : self.at]
+
+
+def _is_container(code: int) -> bool:
+    return 0x80 <= code <= 0x9F or 0xDC <= code <= 0xDF
 
 
 def _is_text(code: int) -> bool:
     return 0xA0 <= code <= 0xBF or 0xD9 <= code <= 0xDB
 
 
-def _read(data: bytes) -> tuple[int, dict[str, bytes], int]:
-    """Declared entries, the value's bytes of each key (the last one counts), and the deepest nesting."""
+def _is_deep(data: bytes) -> bool:
+    if sum(map(_is_container, data)) <= MOST_NESTED:
+        return False
+    try:
+        _Walk(data).past(MOST_NESTED)
+    except RefusedError as refused:
+        return str(refused) == "nesting"
+    return False
+
+
+def _read(data: bytes) -> tuple[int, dict[str, bytes]]:
+    """Declared entries, and the value's bytes of each key (the last one counts)."""
     walk = _Walk(data)
     if not data or data[0] == 0xC1:
         raise RefusedError("not_msgpack")
@@ -103,6 +115,8 @@ def _read(data: bytes) -> tuple[int, dict[str, bytes], int]:
         raise RefusedError("version") from None
     if type(version) is not int or version != 1:
         raise RefusedError("version")
+    if _is_deep(data):
+        raise RefusedError("nesting")
     fields = {"v": b"\x01"}
     for _ in range(entries - 1):
         code, body, _ = walk.step()
@@ -115,7 +129,7 @@ def _read(data: bytes) -> tuple[int, dict[str, bytes], int]:
         fields[key] = walk.past()
     if walk.at != len(data):
         raise RefusedError("not_msgpack")
-    return entries, fields, walk.deepest
+    return entries, fields
 
 
 def _value(data: bytes) -> Any:
@@ -151,9 +165,8 @@ def judge(payload: bytes, features: int, schema: int) -> str:
 def _judge(payload: bytes, features: int, schema: int) -> str:
     if len(payload) > MAX_BYTES:
         return "oversize"
-    entries, fields, deepest = _read(bytes(payload))
+    entries, fields = _read(bytes(payload))
     of_keys = {
-        NESTING_DEPENDS: deepest >= SURELY_FINE,
         "duplicate_key": len(fields) != entries,
         "missing_key": not set(NEEDED) <= set(fields),
         "unknown_key": bool(set(fields) - {*NEEDED, "end", "wearer"}),

@@ -16,14 +16,13 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.mqtt.carrier import MOST_HELD
 from eyestream.rim.mqtt.messages import Message
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import (
+from eyestream.wire.release import decode_meta, decode_private, encode_meta, encode_private
+from eyestream.wire.status import (
     decode_budget,
-    decode_meta,
-    decode_private,
+    decode_reading,
     decode_status,
     encode_budget,
-    encode_meta,
-    encode_private,
+    encode_reading,
     encode_status,
 )
 from eyestream_lab.testing.clocks import until
@@ -52,6 +51,9 @@ def read_release(data: bytes) -> None:
     with contextlib.suppress(PayloadError):
         again = encode_budget(decode_budget(data))
         assert encode_budget(decode_budget(again)) == again
+    with contextlib.suppress(PayloadError):
+        again = encode_reading(decode_reading(data))
+        assert encode_reading(decode_reading(again)) == again
 
 
 def _heard(pieces: list[bytes], *, five: bool) -> tuple[list[Message], bytes, bool]:
@@ -134,7 +136,7 @@ def seeds_of(target: str) -> list[bytes]:
         golden = CHECKOUT / "tests" / "golden"
         return [
             (golden / f"{name}.msgpack").read_bytes()
-            for name in ("private", "meta", "status", "status-last-will", "budget-spent")
+            for name in ("private", "meta", "status", "status-last-will", "budget-spent", "odometer-moved")
         ]
     if target == "packets":
         topic = b"\0\x1ceyestream/v1/d0/features/raw"

@@ -45,7 +45,8 @@ class Noted:
         for one in answers:
             judge.note(f"{one.request.first_row} {getattr(one, 'obstacle', 'granted')}")
             if isinstance(one, Granted):
-                judge.asked[one.request.key, one.request.session, one.request.first_row // N] = day
+                chunk = one.request.key, one.request.session, one.request.first_row // N
+                judge.asked[chunk], judge.under[chunk] = day, self._world.ceilings
         return answers
 
 
@@ -253,7 +254,7 @@ class Inside(History):
             (ceilings.lifetime, odometer.epsilon if odometer else 0),
             (own.lifetime if own else None, stream.epsilon if stream else 0),
         ]
-        return min([4, *((ceiling - spent) // COST for ceiling, spent in left if ceiling is not None)])
+        return max(0, min([4, *((ceiling - spent) // COST for ceiling, spent in left if ceiling is not None)]))
 
     def close(self) -> None:
         self.end()

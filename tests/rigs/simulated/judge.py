@@ -15,7 +15,7 @@ from eyestream.core.reservation import RowMark
 from eyestream.errors import EyestreamError
 from eyestream.rim.ledger.book import Book
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import decode_private
+from eyestream.wire.release import decode_private
 from tests.rigs.simulated.people import CANARY, N, People
 
 __all__ = ["Judge"]
@@ -51,14 +51,16 @@ class Judge:
     honest : whether every clock was right all the time.
     alone : whether every device has one stream.
     shown : days that a clock showed when something was reserved.
+    under : by chunk, the ceilings that held when it was granted; where they are not here, the first ones.
     """
 
     def __init__(self, people: People, ceilings: Ceilings, durable: Callable[[], bytes] | None) -> None:
-        self._people, self._ceilings, self._durable = people, ceilings, durable
+        self._people, self._ceilings, self.durable = people, ceilings, durable
         self.faults: list[str] = []
         self.chunks: list[_Heard] = []
         self.honest, self.alone, self.shown = True, False, set[int]()
         self.asked: dict[tuple[StreamKey, int, int], int] = {}
+        self.under: dict[tuple[StreamKey, int, int], Ceilings] = {}
         self.digest = hashlib.blake2b(digest_size=8)
         self._payloads: dict[tuple[str, int, int], bytes] = {}
         self._rows: dict[tuple[StreamKey, int, int], bytes] = {}
@@ -125,7 +127,7 @@ class Judge:
         self._last[key] = heard.session, heard.chunk
         self.chunks.append(heard)
         self._weigh_sums(key.device)
-        if len(self.chunks) % 3 == 0:  # to read a ledger takes longer than all else
+        if len(self.chunks) % 4 == 0:  # to read a ledger takes longer than all else
             self.weigh_disk()
 
     def _weigh_base(self, key: StreamKey, session: int, base: int, wearer: int | None) -> None:
@@ -142,7 +144,8 @@ class Judge:
             self.fault(f"{key}: a row of a baseline is released")
 
     def _weigh_sums(self, device: str) -> None:
-        own, ceilings = [one for one in self.chunks if one.key.device == device], self._ceilings
+        own = [one for one in self.chunks if one.key.device == device]
+        ceilings = self.under.get(own[-1][:3], self._ceilings)
 
         def passed(what: str, sum_: int, ceiling: int | None) -> None:
             if ceiling is not None and sum_ > ceiling:
@@ -165,17 +168,18 @@ class Judge:
             worn = sum(one.epsilon for one in own if one.wearer == newest.wearer)
             passed(f"wearer {newest.wearer}", worn, ceilings.wearer.lifetime)
         if ceilings.day is not None:
-            passed(f"a day of {len(self.shown)} that were shown", total, ceilings.day * max(1, len(self.shown)))
+            most = self._ceilings.day or ceilings.day
+            passed(f"a day of {len(self.shown)} that were shown", total, most * max(1, len(self.shown)))
             day = self.asked.get(newest[:3])
             if self.honest and day is not None:
                 passed("a day", sum(one.epsilon for one in own if self.asked.get(one[:3]) == day), ceilings.day)
 
     def weigh_disk(self) -> None:
         """What was reserved for the last chunk must be on the disk by now, where it outlives the power."""
-        if self._durable is None or not self.chunks or self.chunks[-1].session < 0:
+        if self.durable is None or not self.chunks or self.chunks[-1].session < 0:
             return
         heard = self.chunks[-1]
-        data = self._durable()
+        data = self.durable()
         if data is not self._book[0]:
             try:
                 self._book = data, Book([data])

@@ -105,7 +105,8 @@ class Link(asyncio.Transport):
         self.held = b""
         self._due = [0.0, 0.0]
         self.client_id, self.will, self.filters = "", None, dict[str, int]()
-        self.owed = 0
+        self.owed, self.kept_s = 0, 0
+        self.unanswered: dict[bytes, tuple[str, bytes]] = {}  # what was handed on, and not acknowledged
         process.links.append(self)
         broker.links.append(self)
 
@@ -174,6 +175,21 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
+_SIZES = {0x11: 4, 0x21: 2, 0x22: 2, 0x27: 4}
+"""Bytes of the properties of CONNECT and DISCONNECT that a client of ours sends."""
+
+
+def _kept_s(said: bytes, otherwise: int) -> int:
+    """For how long a session is kept, by the properties of a packet."""
+    at = 0
+    while at < len(said):
+        size = _SIZES[said[at]]
+        if said[at] == 0x11:
+            return int.from_bytes(said[at + 1 : at + 1 + size], "big")
+        at += 1 + size
+    return otherwise
+
+
 def _packet(head: int, body: bytes) -> bytes:
     size, length = len(body), b""
     while True:
@@ -189,7 +205,7 @@ def _matches(topic_filter: str, topic: str) -> bool:
 
 
 class Broker:
-    """As little of MQTT 5 as a sidecar asks of a broker: retained messages, last wills, one link for a client id.
+    """As little of MQTT 5 as we ask of a broker: retained messages, last wills, sessions, one link for a client id.
 
     Attributes
     ----------
@@ -206,6 +222,7 @@ class Broker:
         self.retained: dict[str, bytes] = {}
         self.hears: Callable[[str, bytes, Process | None], None] = lambda topic, payload, process: None
         self._wills: dict[str, asyncio.TimerHandle] = {}
+        self._sessions: dict[str, tuple[float, dict[str, int], list[tuple[str, bytes]]]] = {}
 
     def delay(self) -> float:
         """Seconds on the way."""
@@ -222,12 +239,15 @@ class Broker:
             if len(link.held) < start + size:
                 return
             head, body, link.held = link.held[0], link.held[start : start + size], link.held[start + size :]
-            kinds = {1: self._connect, 3: self._publish, 8: self._subscribe, 12: self._ping, 14: self._leave}
-            if (take := kinds.get(head >> 4)) is not None:  # what is acknowledged to us is no news
+            kinds = {1: self._connect, 3: self._publish, 4: self._settle, 8: self._subscribe, 14: self._leave}
+            if head >> 4 == 12:
+                link.send(b"\xd0\x00")
+            elif (take := kinds.get(head >> 4)) is not None:
                 take(link, head, body)
 
     def _connect(self, link: Link, _: int, body: bytes) -> None:
         flags, (size, at) = body[7], _number(body, 10)
+        link.kept_s = _kept_s(body[at : at + size], 0)
         client_id, at = _text(body, at + size)
         link.client_id = client_id.decode() or f"made-{self._luck.randbytes(4).hex()}"
         for other in [one for one in self.links if one is not link and one.client_id == link.client_id]:
@@ -243,7 +263,13 @@ class Broker:
             link.will = (topic.decode(), payload, delay)  # type: ignore[assignment]
         name = link.client_id.encode()
         said = b"" if client_id else b"\x12" + len(name).to_bytes(2, "big") + name
-        link.send(_packet(0x20, b"\0\0" + bytes([len(said)]) + said))
+        until, filters, waiting = self._sessions.pop(link.client_id, (0.0, {}, []))
+        resumed = not flags & 2 and until > self._loop.time()
+        link.send(_packet(0x20, bytes([resumed, 0, len(said)]) + said))
+        if resumed:
+            link.filters = filters
+            for waits, payload in waiting:
+                self._hand(link, waits, payload, 1)
 
     def _subscribe(self, link: Link, _: int, body: bytes) -> None:
         size, at = _number(body, 2)
@@ -268,12 +294,14 @@ class Broker:
         if qos and self._luck.random() >= self.deaf:
             link.send(b"\x40\x02" + number)
 
-    def _ping(self, link: Link, _: int, __: bytes) -> None:
-        link.send(b"\xd0\x00")
+    def _settle(self, link: Link, _: int, body: bytes) -> None:
+        link.unanswered.pop(body[:2], None)
 
     def _leave(self, link: Link, _: int, body: bytes) -> None:
         if not body or body[0] != 4:
             link.will = None
+        size, at = _number(body, 1) if len(body) > 1 else (0, 0)
+        link.kept_s = _kept_s(body[at : at + size], link.kept_s)
         self.lose(link)
 
     def say(self, topic: str, payload: bytes, *, retain: bool = False, process: Process | None = None) -> None:
@@ -288,10 +316,15 @@ class Broker:
                 qos = max((one for name, one in link.filters.items() if _matches(name, topic)), default=-1)
                 if qos >= 0:
                     self._hand(link, topic, payload, qos)
+            for _, filters, waiting in self._sessions.values():
+                if any(qos and _matches(name, topic) for name, qos in filters.items()):
+                    waiting.append((topic, payload))
 
     def _hand(self, link: Link, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> None:
         link.owed += 1
         number = (link.owed % 65_535 + 1).to_bytes(2, "big") if qos else b""
+        if qos:
+            link.unanswered[number] = topic, payload
         name = topic.encode()
         body = len(name).to_bytes(2, "big") + name + number + b"\0" + payload
         link.send(_packet(0x30 | qos << 1 | retain, body))
@@ -302,6 +335,9 @@ class Broker:
             return
         link.gone = True
         self.links.remove(link)
+        if link.kept_s:
+            until = self._loop.time() + link.kept_s
+            self._sessions[link.client_id] = until, link.filters, list(link.unanswered.values())
         if link.will is not None:
             topic, payload, delay = link.will
             say = lambda: self.say(topic, payload, retain=True)  # noqa: E731
@@ -317,3 +353,4 @@ class Broker:
             link.cut()
         if forget:
             self.retained.clear()
+            self._sessions.clear()

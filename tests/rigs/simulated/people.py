@@ -6,7 +6,6 @@ taken off. So whoever hears it can tell what no outsider of the real mechanisms 
 
 import random
 import struct
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from eyestream.core.charge import faded
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 
 __all__ = ["CANARY", "EPSILON", "SCHEMA", "N", "People", "SerialMechanism", "Tracker"]
 
@@ -103,7 +102,7 @@ class _Session:
         elif self.taken and not self.tag:
             self.tag = people.base(self.serials)
         out = np.zeros((3, chunk.shape[1]))
-        out[0] = np.nan_to_num(chunk[0], nan=-1.0)
+        out[0] = np.where(np.isfinite(chunk[0]), chunk[0], -1.0)
         out[1], out[2] = people.draw(), self.tag
         return out
 
@@ -162,9 +161,6 @@ class SerialMechanism:
     def continue_session(self, session: _Session, /) -> _Session:
         session.mechanism = self
         return session
-
-    def hindsight(self, states: Sequence[Array | None]) -> None:
-        return None
 
 
 def _serials(chunk: Array) -> frozenset[int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+import msgspec
 import numpy as np
 
 from eyestream.core.accountant import Account
@@ -20,13 +21,21 @@ from eyestream.rim.ledger import file as file_module
 from eyestream.rim.ledger import second_place
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.guarded import GuardedLedger
+from eyestream.rim.ledger.identity import odometer_start
 from eyestream.rim.ledger.ledger import Ledger
+from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.writer import Writer
+from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.sidecar.boards import Odometers
 from eyestream.rim.sidecar.sender import Outbox, OutboxEntry, Sender
 from eyestream.rim.sidecar.spending import Spending
-from eyestream.wire.messages import PrivateChunk, decode_private, encode_private
+from eyestream.sdk.chunks import Chunks
+from eyestream.wire.release import PrivateChunk, decode_private, encode_private
+from eyestream.wire.status import Reading
 from eyestream_fleet import directory
+from eyestream_fleet import roll as rolls
 from eyestream_fleet import second_place as fleet_place
+from eyestream_fleet import shard as shard_module
 from eyestream_fleet.outbox import DurableOutbox
 from eyestream_fleet.second_place import RevisedPlace
 from eyestream_fleet.shard import Shard
@@ -187,7 +196,7 @@ def ceiling_is_passed_by_one() -> Patches:
 
 @_in("inside")
 def wearers_have_no_ceiling() -> Patches:
-    return [(Wearers, "forbid", lambda *given: False)]
+    return [(Wearers, "forbids", lambda *given: False)]
 
 
 @_in("inside")
@@ -217,10 +226,10 @@ def name_of_an_opened_file_is_trusted() -> Patches:
     """As it was before this tool found it: a file that was renamed and no more is written into."""
     begin, real, opening = LedgerFile.__init__, file_module._sync_directory, [False]
 
-    def opened(self: LedgerFile, path: Any) -> None:
+    def opened(self: LedgerFile, *given: Any) -> None:
         opening[0] = True
         try:
-            begin(self, path)
+            begin(self, *given)
         finally:
             opening[0] = False
 
@@ -322,6 +331,80 @@ def ledger_that_failed_is_ignored() -> Patches:
             return [Granted(request) for request in requests]
 
     return [(Ledger, "reserve", reserve)]
+
+
+@_in("whole")
+def odometer_is_of_a_life() -> Patches:
+    """It counts what was spent since the process began."""
+    real = Odometers.reading
+
+    def reading(self: Odometers, key: Any, odometer: Any) -> Reading:
+        said = real(self, key, odometer)
+        first = vars(self).setdefault("_first", {}).setdefault(key, said.reads)
+        start = odometer_start(self._ledger_id, key)
+        return msgspec.structs.replace(said, began=start + said.began - first, reads=start + said.reads - first)
+
+    return [(Odometers, "reading", reading)]
+
+
+@_in("whole")
+def odometer_is_of_a_session() -> Patches:
+    real = Odometers.reading
+
+    def reading(self: Odometers, key: Any, odometer: Any) -> Reading:
+        if odometer is not None:
+            own = {
+                name: dataclasses.replace(one, epsilon=one.session_epsilon) for name, one in odometer.streams.items()
+            }
+            odometer = dataclasses.replace(odometer, streams=own)
+        return real(self, key, odometer)
+
+    return [(Odometers, "reading", reading)]
+
+
+@_in("whole")
+def odometer_never_goes_back() -> Patches:
+    """Whatever the ledger has, a life goes on from what was said last: nobody hears that it went back."""
+    real, said = Odometers.reading, dict[Any, int]()
+
+    def reading(self: Odometers, key: Any, odometer: Any) -> Reading:
+        found = real(self, key, odometer)
+        if found.reads == odometer_start(self._ledger_id, key):  # another history
+            said.pop(found.ledger, None)
+        began = self._began[key] = max(found.began, said.get(found.ledger, 0) if found.reads == found.began else 0)
+        said[found.ledger] = reads = max(began, found.reads)
+        return msgspec.structs.replace(found, began=began, reads=reads)
+
+    return [(Odometers, "reading", reading)]
+
+
+@_in("whole")
+def reload_holds_from_the_next_life() -> Patches:
+    """Applications are told of lower ceilings, and the ledger of this life does not know of them."""
+    return [(Ledger, "lower", _nothing)]
+
+
+@_in("whole")
+def subscriber_gives_a_chunk_twice() -> Patches:
+    """What comes a second time is taken for another chunk."""
+    real = Chunks._accept
+
+    def accept(self: Chunks, *given: Any) -> None:
+        self._last.clear()
+        real(self, *given)
+
+    return [(Chunks, "_accept", accept)]
+
+
+@_in("whole")
+def subscriber_begins_a_new_session() -> Patches:
+    """The broker forgets an application that is away, although it has a fixed client id."""
+    real = ReconnectingLink.__init__
+
+    def init(self: ReconnectingLink, *given: Any, **named: Any) -> None:
+        real(self, *given, **named | {"clean_session": True})
+
+    return [(ReconnectingLink, "__init__", init)]
 
 
 @_in("fleet")
@@ -441,3 +524,67 @@ def late_rows_are_forgotten() -> Patches:
         return real(self)
 
     return [(Shard, "_write", write)]
+
+
+@_in("moves")
+def device_is_served_by_two_partitions() -> Patches:
+    """Whatever a roll names is served."""
+
+    def own(device: str, partitions: int) -> int:
+        return Shard.partition  # type: ignore[attr-defined, no-any-return]
+
+    def serve(self: Shard, streams: Any) -> None:
+        Shard.partition = self._outbox.contents.partition  # type: ignore[attr-defined]
+        with mock.patch.object(shard_module, "partition_of", own):
+            real(self, streams)
+
+    real = Shard.serve
+    return [(rolls, "read_roll", rolls.unpack_roll), (Shard, "serve", serve)]
+
+
+@_in("moves")
+def older_roll_is_taken() -> Patches:
+    """A directory that is read from an old place."""
+    return [(rolls, "followed", lambda roll, data: rolls.read_roll(data, roll.partition, roll.partitions))]
+
+
+@_in("moves")
+def moved_device_is_served_where_it_was() -> Patches:
+    """An old roll names it, and the ledger that it left is not asked."""
+    real = Ledger.reserve
+
+    def reserve(self: Ledger, requests: Any, day: int) -> Any:
+        exported, self._book.exported = self._book.exported, {}
+        try:
+            return real(self, requests, day)
+        finally:
+            self._book.exported = exported
+
+    return [(Shard, "_is_moved", lambda self, device: False), (Ledger, "reserve", reserve)]
+
+
+@_in("moves")
+def reservations_move_with_a_device() -> Patches:
+    """As it was before this tool found it: what one shard has reserved, and perhaps released, another one computes."""
+    real = OperatedLedger.export_device
+
+    def export(self: OperatedLedger, device: str, to: str, *, known: bool = True) -> Any:
+        given = real(self, device, to, known=known)
+        return msgspec.structs.replace(given, line=given.line._replace(facts=self._book.line(device).facts))
+
+    return [(OperatedLedger, "export_device", export)]
+
+
+@_in("moves")
+def stream_that_comes_back_begins_again() -> Patches:
+    """A device that was removed and comes back is a new one, with its reservations of before."""
+    real = Shard.serve
+
+    def serve(self: Shard, streams: Any) -> None:
+        borders, self._outbox.contents.borders = self._outbox.contents.borders, {}
+        try:
+            real(self, streams)
+        finally:
+            self._outbox.contents.borders = borders
+
+    return [(Shard, "serve", serve)]

@@ -6,12 +6,13 @@ from typing import NamedTuple
 from tests.rigs.simulated.fleet import Fleet
 from tests.rigs.simulated.history import History
 from tests.rigs.simulated.inside import Inside
+from tests.rigs.simulated.moves import Moves
 from tests.rigs.simulated.planted import PLANTED
 from tests.rigs.simulated.whole import Whole
 
 __all__ = ["PARTS", "Played", "found_by", "play", "shortened"]
 
-PARTS: dict[str, type[History]] = {"inside": Inside, "fleet": Fleet, "whole": Whole}
+PARTS: dict[str, type[History]] = {"inside": Inside, "fleet": Fleet, "moves": Moves, "whole": Whole}
 
 
 class Played(NamedTuple):

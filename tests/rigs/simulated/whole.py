@@ -3,25 +3,51 @@
 import asyncio
 import contextlib
 import contextvars
+import dataclasses
 import random
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from eyestream.core.charge import charges_of
 from eyestream.errors import EyestreamError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.ledger.guarded import guarded
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.sidecar.sidecar import Sidecar
+from eyestream.rim.sidecar.sidecar import Assembly, Sidecar
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import decode_budget, decode_status
-from eyestream.wire.topics import parse_topic, raw_topic, sidecar_status_topic
+from eyestream.wire.release import Meta
+from eyestream.wire.status import decode_budget, decode_status
+from eyestream.wire.topics import budget_topic, parse_topic, raw_topic, sidecar_status_topic
 from tests.rigs.simulated.disk import Place
 from tests.rigs.simulated.history import COST
 from tests.rigs.simulated.inside import SECOND, Inside, Noted
+from tests.rigs.simulated.listening import Application, Listener
 from tests.rigs.simulated.network import PROCESS, Broker, Process, VirtualLoop
+from tests.rigs.simulated.people import EPSILON, N
 
 __all__ = ["Whole"]
+
+
+_META = Meta(
+    names=("a", "b", "c"),
+    units=("1", "1", "1"),
+    rate_hz=2.0,
+    n=N,
+    mechanism="cfpa",
+    k=(1, 1, 1),
+    epsilon=EPSILON,
+    delta=0.0,
+    noise_sd=np.zeros(3, np.float32),
+    guarantee="whose rows they are",
+    calibration="00",
+)
+
+
+def _spent(ledger: Any, key: StreamKey) -> int:
+    odometer = ledger.odometer(key.device)
+    return 0 if odometer is None or key.stream not in odometer.streams else odometer.streams[key.stream].epsilon
 
 
 class _Running:
@@ -52,9 +78,9 @@ class _Running:
             raise
         self.pipeline = self.sidecar.pipeline
         self.sidecar._moments._sleep = world.loop.advance
-        context = contextvars.copy_context()
-        context.run(PROCESS.set, self.process)
-        self.task = world.loop.create_task(self.sidecar.run(self.stop), context=context)
+        self.context = contextvars.copy_context()
+        self.context.run(PROCESS.set, self.process)
+        self.task = world.loop.create_task(self.sidecar.run(self.stop), context=self.context)
         self.task.add_done_callback(self.over)
 
     def killed(self) -> None:
@@ -80,7 +106,10 @@ class _Running:
 class Whole(Inside):
     """Sidecars at work, perhaps on copies of one ledger at once."""
 
-    kinds = (*Inside.kinds, "cuts", "silence", "brokers", "slow", "doubles", "deaf", "unlocked")
+    kinds = (
+        *(*Inside.kinds, "cuts", "silence", "brokers", "slow", "doubles", "deaf", "unlocked", "reload", "restore"),
+        "sessions",
+    )
     lengths, threads = (15, 55), True
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
@@ -94,7 +123,10 @@ class Whole(Inside):
             broker.deaf = 0.2 if "deaf" in self.on else 0.0
         self.private.hears = self.hear
         self.disks.of("/place").locks = "unlocked" not in self.on
-        self.plan: Any = self._plan()
+        self.most, self.plan = self.ceilings, self._plan()
+        self.listener, self.older, self.restored = Listener(self.judge), b"", False
+        self.application = Application(self.loop, self.judge, self.settings[0].key, kept="sessions" in self.on)
+        self.application.honest = "copies" not in self.on
 
     def _plan(self) -> Any:
         devices = sorted({one.id for one in self.settings})
@@ -113,7 +145,7 @@ class Whole(Inside):
             settings=settings,
             ceilings=self.ceilings,
             streams=streams,
-            metas={},
+            metas={one.key: _META for one in self.settings},
             served={one.key: (one, streams[one.stream]) for one in self.settings},
             streams_of=lambda device: [streams[one.stream] for one in self.settings if one.id == device.id],
         )
@@ -137,9 +169,16 @@ class Whole(Inside):
         key = StreamKey(known.device, known.stream)
         if known.leaf == "private":
             self.serving = next(one.folder for one in self.ever if one.process is process)
-            self.judge.hear(key, payload)
-        elif known.leaf == "budget":
-            left, lifetime = decode_budget(payload), self.ceilings.lifetime
+            if key == self.application.key:
+                self.application.hear(payload, healed=self.healed)
+            if self.judge.hear(key, payload):
+                self.listener.hear_chunk(key, payload)
+        elif known.leaf == "odometer":
+            self.listener.hear(key, payload)
+            if self.listener.back and not (self.restored or "copies" in self.on):
+                self.judge.fault(f"{key}: the ledger is said to have gone back")
+        elif known.leaf == "budget" and not self.restored:
+            left, lifetime = decode_budget(payload), self.most.lifetime
             told = left.ceiling == "lifetime" and lifetime is not None and self.ceilings.levels == 1
             if told and left.chunks * COST + self.judge.spent(key.device) > (lifetime or 0):
                 self.judge.fault(f"{key}: {left.chunks} chunks are said to be left, which is too many")
@@ -164,9 +203,15 @@ class Whole(Inside):
         assert life is None
 
     def act(self, luck: random.Random) -> str:
+        if "restore" in self.on and luck.random() < 0.1:
+            self.older = self.disks.of("/host").names["/host/f0/ledger"].data
         if luck.random() < 0.25 and (said := self._network(luck)):
             return said
-        if self.life is not None and "copies" in self.on and luck.random() < 0.12:
+        if self.life is not None and "reload" in self.on and luck.random() < 0.1:
+            return self._reload(luck)
+        # A copy beside one that no lock keeps away is rare, so it comes more often.
+        often = 0.3 if "unlocked" in self.on else 0.12
+        if self.life is not None and "copies" in self.on and luck.random() < often:
             folder = luck.choice(self.folders)
             return self.guard(luck, f"{folder} starts beside", lambda: self.start(folder))
         return super().act(luck)
@@ -179,7 +224,9 @@ class Whole(Inside):
         if kind not in self.on:
             return ""
         if kind == "brokers":
-            broker.stop(forget=luck.random() < 0.3)
+            if (forget := luck.random() < 0.3) and broker is self.private:
+                self.application.forget()
+            broker.stop(forget=forget)
             self.loop.call_later(luck.choice([0.1, 3.0, 30.0]), setattr, broker, "away", False)
             return "a broker starts again"
         if not links:
@@ -190,6 +237,26 @@ class Whole(Inside):
             return "a link is cut"
         link.silent = True
         return "a link is silent"
+
+    def _reload(self, luck: random.Random) -> str:
+        """Lower ceilings come into force at work, and stay for later lives."""
+        life, old = self.life, self.ceilings
+        some = {
+            name: max(COST, getattr(old, name) - luck.randint(1, 3) * COST)
+            for name in ("session", "day", "lifetime")
+            if getattr(old, name) is not None and luck.random() < 0.5
+        }
+
+        def lowered(settings: object) -> Any:
+            self.ceilings = dataclasses.replace(old, **some)
+            self.plan = self._plan()
+            return self.plan
+
+        assembly = Assembly(SimpleNamespace(lowered=lowered), life.ledger, life.sidecar)  # type: ignore[arg-type]
+        reloading = self.loop.create_task(assembly.reload(None), context=life.context)  # type: ignore[arg-type]
+        self.now += 0.05 + self.loop.disk_s
+        reloading.cancel()
+        return f"{', '.join(some)} are lower"
 
     def end(self, luck: random.Random | None = None, *, stop: bool = False) -> str:
         alive = [one for one in self.ever if one.process.alive]
@@ -212,6 +279,7 @@ class Whole(Inside):
         return "stopped" if stop else "killed"
 
     def heal(self) -> None:
+        self.healed = True
         for broker in (self.raw, self.private):
             broker.away, broker.slow_s, broker.doubles, broker.deaf = False, 0.01, 0.0, 0.0
             for link in list(broker.links):
@@ -234,9 +302,38 @@ class Whole(Inside):
             self.judge.fault(f"at the end the sidecar is said to be {said.state}: {said.reason}")
         for name, inode in self.disks.of("/host").names.items():
             self.judge.weigh_bytes(name, inode.data)
+        for one in self.settings:
+            left, lifetime = decode_budget(self.private.retained[budget_topic(*one.key)]), self.ceilings.lifetime
+            told = left.ceiling == "lifetime" and lifetime is not None and self.ceilings.levels == 1
+            if told and left.chunks and left.chunks * COST + self.judge.spent(one.key.device) > (lifetime or 0):
+                self.judge.fault(f"{one.key}: {left.chunks} chunks are said to be left of a lower ceiling")
+        if missing := self.application.missing():
+            self.judge.fault(f"{self.application.key}: the SDK does not give the chunks {sorted(missing)}")
+        if self.older:
+            self._put_older_back(life.ledger)
+
+    def _put_older_back(self, ledger: Any) -> None:
+        """An older copy of the ledger is put in its place, and no second place is asked: who has listened hears it."""
+        self.disks.of("/host").put("/host/f0/ledger", self.older)
+        self.application.honest = False
+        self.restored, self.judge.durable = True, None  # from here on the disk has less than was published
+        self.guarded, before = False, self.listener.back | self.listener.doubted
+        try:
+            self.ever.append(_Running(self, "/host/f0"))
+        except EyestreamError:
+            return
+        self.now += 3.0
+        for key in [one.key for one in self.settings]:
+            has, whole = (_spent(one, key) for one in (self.ever[-1].ledger, ledger))
+            known = self.listener.back | self.listener.doubted  # nothing is released, so a doubt stays one
+            if has < self.listener.spent(key) and key not in known:
+                self.judge.fault(f"{key}: an older ledger is put in place, and who listens does not know")
+            if has >= whole and key in known - before:
+                self.judge.fault(f"{key}: the ledger is as it was, and is said to have gone back")
 
     def close(self) -> None:
         self.end()
         self.now += 5.0
+        self.application.end()
         self.judge.faults += self.loop.faults[:1]
         self.loop.close()

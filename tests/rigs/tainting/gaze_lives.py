@@ -5,13 +5,16 @@ import contextlib
 import re
 import signal
 import socket
+import struct
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
@@ -79,11 +82,12 @@ class GazeLife:
 
     def code(self) -> str:
         """Python that the sidecar's process runs first."""
+        fast = "" if self.kind == "openxr" else _FAST  # its samples have the times of this machine
         if not self.fault:
-            return _FAST
+            return fast
         module, _, rest = self.fault.partition(":")
         name, _, method = rest.partition(".")
-        return _FAST + _FAULT.format(module=module, name=name, method=method, after=self.after)
+        return fast + _FAULT.format(module=module, name=name, method=method, after=self.after)
 
 
 GAZE_LIVES = (
@@ -97,6 +101,8 @@ GAZE_LIVES = (
     GazeLife("neon", "eyestream.rim.sources.gaze:GazeFeeder.take"),
     GazeLife("core", "eyestream.gaze.live:LiveFrontEnd.take", after=2),
     GazeLife("mqtt", calibration="kaleido-r2", end=signal.SIGABRT),
+    GazeLife("openxr", brief=True),
+    GazeLife("openxr", "eyestream_openxr.source:OpenXrSource._take"),
 )
 
 BRIEF_LIVES = (
@@ -156,6 +162,56 @@ class _MqttTracker:
                 await asyncio.sleep(8 / 200.0 / SPEED)
 
 
+def _message(rows: NDArray[np.float32]) -> bytes:
+    """Samples of now, as the layer for OpenXR packs them."""
+    times = time.monotonic_ns() - np.arange(len(rows))[::-1] * 1000
+    samples = [struct.pack("<qff", t, x, y) for t, (x, y) in zip(times.tolist(), rows[:, :2].tolist(), strict=True)]
+    return struct.pack("<IHH", 0x47585945, 1, len(rows)) + b"".join(samples)
+
+
+class _Program:
+    """A program with the layer for OpenXR."""
+
+    def __init__(self, path: Path, canary: Canary) -> None:
+        self.clock, self._path, self._rows = TrackerClock(), path, canary.rows
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self._task = asyncio.create_task(self._send())
+
+    async def stop(self) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def flood(self) -> None:
+        await self._say([_message(self._rows[:32])] * 200)
+
+    async def nonsense(self) -> None:
+        good = _message(self._rows[:32])
+        await self._say([good[:-3], good + b"x", str(self._rows[:8].tolist()).encode(), good[4:]])
+
+    async def _say(self, messages: list[bytes]) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as program:
+            program.connect(str(self._path))
+            for message in messages:
+                program.send(message)
+                await asyncio.sleep(0.001)
+
+    async def _send(self) -> None:
+        number = 0
+        while True:
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as program:
+                program.connect(str(self._path))
+                program.setblocking(False)
+                while True:
+                    program.send(_message(self._rows[np.arange(number, number + 8) % len(self._rows)]))
+                    number += 8
+                    await asyncio.sleep(8 / 200.0)
+            await asyncio.sleep(0.05)
+
+
 @contextlib.asynccontextmanager
 async def _linked(port: int, deliver: Callable[[Message], None]) -> AsyncIterator[Any]:
     endpoint = Endpoint.of(BrokerSettings(f"mqtt://127.0.0.1:{port}"))
@@ -178,6 +234,11 @@ def _source(life: GazeLife, folder: Path, canary: Canary, port: int) -> tuple[Fa
         capture = FakeCapture(200.0 * SPEED, gaze=rows)
         sent = b"".join(datum(1.0, point=rows[i, :3].tolist()) for i in range(64))
         return capture, f'kind = "core"\n[source.options]\nport = {capture.port}\n', sent
+    if life.kind == "openxr":
+        place = folder.parent / f"{folder.name}-openxr"
+        options = f'folder = "{place}"\n'
+        table = f'kind = "eyestream_openxr.source:OPENXR"\nrate_hz = 200.0\n[source.options]\n{options}'
+        return _Program(place / "gaze.sock", canary), table, _message(canary.rows[:32]) + _message(canary.rows[32:64])
     if life.kind == "lsl":
         outlet = FakeOutlet("canary", 200.0, seed=SEED, speed=SPEED)
         return outlet, 'kind = "lsl"\nrate_hz = 200.0\n[source.options]\nname = "canary"\n', rows[:64].tobytes()

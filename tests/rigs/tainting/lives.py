@@ -1,5 +1,6 @@
 """Lives of a sidecar that end well or badly, all with canaries inside."""
 
+import contextlib
 import dataclasses
 import re
 import signal
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import eyestream
 from eyestream.core.calibration import Calibration
+from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.sidecar.control import ask
 from eyestream_lab.mechanisms.words import synthetic_words
 from tests.rigs.tainting.canary import Canary
 from tests.rigs.tainting.capture import Process, Proxy
@@ -75,6 +78,7 @@ class Life:
     metrics: bool = False
     devices: int = 1
     before: int = 0
+    pauses: bool = False
 
     @property
     def known(self) -> Calibration:
@@ -114,6 +118,8 @@ LIVES = (
     Life(
         "histories, abort", "./words.npz", before=2, end=signal.SIGABRT, code=-signal.SIGABRT, says="Fatal Python error"
     ),
+    Life("pause", "everyday-cfpa-32", pauses=True, hostile=True, metrics=True),
+    Life("pause, abort", "everyday-klt-32", pauses=True, end=signal.SIGABRT, code=-signal.SIGABRT, says="Fatal Python"),
     Life("interrupt", "everyday-klt-32", end=signal.SIGINT),
     Life("mechanism", "everyday-klt-32", plant=_DOMAIN, released=1, says=_DROPPED),
     Life("encoder", plant=_ENCODER, released=1, says=_DROPPED),
@@ -229,6 +235,8 @@ def _play(life: Life, tracker: Tracker, process: Process, wrong: list[str]) -> N
     for _ in range(life.chunks - expected):
         tracker.send(known.n)
     tracker.send(known.n // 2)  # an open chunk is in memory at the end
+    if life.pauses:
+        _pause_and_resume(tracker, process, known.n, wrong)
     deadline = time.monotonic() + 8
     asked = "" if life.says == "stopped: " or life.end is not signal.SIGTERM else life.says
     while process.alive and time.monotonic() < deadline and not (asked and re.search(asked, process.said())):
@@ -238,6 +246,43 @@ def _play(life: Life, tracker: Tracker, process: Process, wrong: list[str]) -> N
         tracker.wait(lambda: False, 0.02)
     if tracker.released != expected * life.devices and life.released is not None:
         wrong.append(f"released {tracker.released} chunks, not {expected}")
+
+
+def _pause_and_resume(tracker: Tracker, process: Process, n: int, wrong: list[str]) -> None:
+    """Rows before a pause, in it and after it, and over switches; lines on the control socket that are none."""
+    path = process.folder / "ledger.control"
+    before = tracker.released
+    if ask(path, "pause") != "paused":
+        wrong.append("was not paused")
+    for _ in range(3):
+        tracker.send(n)
+    for line in ("", "pause 1.25", "x" * 1000):
+        with contextlib.suppress(ConfigError):
+            ask(path, line)
+    tracker.wait(lambda: False, 0.3)
+    if tracker.released != before:
+        wrong.append("released something while it was paused")
+    if ask(path, "resume") != "on":
+        wrong.append("was not resumed")
+    for _ in range(8):
+        tracker.send(n)
+    if not tracker.wait(lambda: tracker.released > before, 20):
+        wrong.append("released nothing after the pause")
+    tracker.send(n // 2)
+    _switch_and_forget(tracker, path, n, wrong)
+
+
+def _switch_and_forget(tracker: Tracker, path: Path, n: int, wrong: list[str]) -> None:
+    """An open chunk as somebody else puts the device on, rows that are passed over, and what is forgotten."""
+    for line, answer in (("wearer guest-1", "worn"), ("forget guest-1", "forgotten"), ("wearer guest-2", "worn")):
+        if ask(path, line) != answer:
+            wrong.append(f"{line} was not answered")
+        for _ in range(2):
+            tracker.send(n)
+    for line in ("wearer", "wearer 1.25 x", "forget a/b"):
+        with contextlib.suppress(ConfigError):
+            ask(path, line)
+    tracker.wait(lambda: False, 0.3)
 
 
 def _scrape(life: Life, process: Process, port: int, wrong: list[str]) -> list[bytes]:

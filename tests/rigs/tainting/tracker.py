@@ -10,7 +10,7 @@ import numpy as np
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from tests.rigs.tainting.canary import Canary
 
 __all__ = ["Tracker", "hostile"]

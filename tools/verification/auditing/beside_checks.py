@@ -24,11 +24,11 @@ from eyestream.rim.files import recordings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.sidecar.boards import StatusBoard
-from eyestream.rim.sidecar.inputs import SourceRunner
+from eyestream.rim.sidecar.source_runner import SourceRunner
 from eyestream.rim.sources import neon
 from eyestream.rim.sources.gaze import GazeFeeder, Place
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from eyestream.wire.status import decode_status
 from eyestream_lab.recordings.privatize import privatize
 from tests.rigs.calibrations import synthetic
@@ -143,7 +143,7 @@ async def _phone(*, loses: bool) -> tuple[list[tuple[str, str]], int, int]:
     """States and reasons that an application reads, how many rows were made, and how many sessions ended."""
     phone, profile = FakeNeon(), load_profile("neon")
     phone.clock.speed = _SPEED
-    source = neon.NeonSource(neon.Options("127.0.0.1", phone.port), profile, Place("d", BrokerSettings("mqtt://-")))
+    source = neon.NeonSource(neon.NeonOptions("127.0.0.1", phone.port), profile, Place("d", BrokerSettings("mqtt://-")))
     rows: list[RawRows] = []
     said: list[tuple[str, str]] = []
 

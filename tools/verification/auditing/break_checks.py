@@ -13,7 +13,7 @@ from eyestream.core.charge import Ceilings
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.release.stream import StreamRelease
 from eyestream.rim.plan import resolved
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from tests.rigs.given import Given, Stretch, reached
 from tests.rigs.memory_ledger import MemoryLedger
 from tests.rigs.sidecar import NO_BROKER, settings_for

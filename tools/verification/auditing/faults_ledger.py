@@ -123,7 +123,7 @@ def _() -> list[Patch]:
 
 @fault("a damaged record charges no wearer", "torn")
 def _() -> list[Patch]:
-    return [("wearers are charged", lambda self, day, epsilon, delta: None)]
+    return [("wearers are charged", lambda self, day, epsilon, delta, count: None)]
 
 
 @fault("a new wearer is not known before the first chunk", "torn")
@@ -233,6 +233,30 @@ def _() -> list[Patch]:
 @fault("ceilings of a wearer are not looked at", "window")
 def _() -> list[Patch]:
     return [("wearers forbid", lambda self, *given: False)]
+
+
+@fault("a switch mints budget", "window")
+def _() -> list[Patch]:
+    """Who puts the device on begins with a day and a lifetime of the device of their own."""
+    take = original("Account.take")
+
+    def forgetting(self: Any, stream: str, session: int, last_row: int, **named: Any) -> None:
+        take(self, stream, session, last_row, **named)
+        if named.get("wearer"):
+            self._meter.day_epsilon = self._meter.epsilon = 0
+
+    return [("Account.take", forgetting)]
+
+
+@fault("a wearer's history under another one", "window")
+def _() -> list[Patch]:
+    """What one wearer spends is charged to the first who is known."""
+    charge_wearer = original("Wearers.take")
+
+    def to_the_first(self: Any, wearer: int, *given: Any) -> None:
+        charge_wearer(self, next(iter(self._meters), wearer), *given)
+
+    return [("Wearers.take", to_the_first)]
 
 
 @fault("charges rounded down", "exact")

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.core.noise.bits import load_cipher
 from tests.rigs.seams import original
 from tools.verification.auditing.planting import Patch, fault
 
@@ -94,7 +93,7 @@ def _() -> list[Patch]:
     return [("response numerator", lambda epsilon, count: numerator(epsilon, count) // 2)]
 
 
-@fault("response with the whole epsilon for each coordinate", "epsilon klt")
+@fault("response with the whole epsilon for each coordinate", "epsilon klt", "epsilon asked")
 def _() -> list[Patch]:
     create = original("ResponseLaw.__init__")
     return [("ResponseLaw.__init__", lambda self, own, epsilon: create(self, own, epsilon * len(own)))]
@@ -141,11 +140,11 @@ def _() -> list[Patch]:
 
 @fault("a copy of the process goes on with the words of the original", "entropy")
 def _() -> list[Patch]:
-    stream = load_cipher()  # before there is a copy
+    stream = np.random.Generator(np.random.PCG64())  # before there is a copy
 
-    def words(self: Any, count: int, out: Any = None) -> Any:
-        """As in 0.1.0: one stream, that only the hook of Python's fork renews."""
-        return np.frombuffer(stream.update(bytes(4 * count)), np.uint32)
+    def words(self: Any, count: int) -> Any:
+        """One stream, that nothing renews."""
+        return stream.integers(2**32, size=count, dtype=np.uint32)
 
     return [("SystemBits.words", words)]
 

@@ -207,6 +207,18 @@ def _() -> list[Patch]:
     return [("KLT step", remembering)]
 
 
+@fault("asked features cut by borders of raw values", "epsilon asked")
+def _() -> list[Patch]:
+    release = original("asked step")
+
+    def leaking(self: Any, admitted: Any, source: Any, *rest: Any) -> Any:
+        turn, state, out = rest
+        nearer = 1 + 1e-3 * np.sign(admitted.mean()) * np.linspace(-1, 1, state.shape[1])
+        return release(self, admitted, source, turn, state * nearer, out)
+
+    return [("asked step", leaking)]
+
+
 # What is said and asked of a mechanism
 
 

@@ -18,17 +18,18 @@ from unittest import mock
 
 import numpy as np
 
-from eyestream.core.accountant import Account, Request, RowMark
+from eyestream.core.accountant import Account
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.chunking.device import Device
 from eyestream.core.mechanisms import build
 from eyestream.core.release.stream import StreamRelease
 from eyestream.core.release_type import OutputSchema
+from eyestream.core.reservation import Request, RowMark
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.sidecar.pipeline import Arrival
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows, encode_raw
+from eyestream.wire.raw import RawRows, encode_raw
 from eyestream.wire.topics import raw_topic
 from eyestream_lab.audit.trials import Array
 from tests.rigs.calibrations import synthetic

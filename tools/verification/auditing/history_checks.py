@@ -7,7 +7,8 @@ from eyestream.core.charge import Ceilings, charge_units
 from eyestream.core.mechanisms import build
 from eyestream.core.meter import Odometer
 from eyestream.core.release.stream import StreamRelease
-from eyestream.wire.messages import RawRows, decode_private
+from eyestream.wire.raw import RawRows
+from eyestream.wire.release import decode_private
 from eyestream_lab.mechanisms.words import synthetic_words
 from eyestream_lab.testing.noise import FixedNoise
 from tests.rigs import rig

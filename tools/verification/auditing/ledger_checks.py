@@ -15,9 +15,9 @@ from pathlib import Path
 from unittest import mock
 
 from eyestream.core import charge
-from eyestream.core.accountant import Account, Request
+from eyestream.core.accountant import Account
 from eyestream.core.charge import Ceilings, Charge
-from eyestream.core.reservation import Granted
+from eyestream.core.reservation import Granted, Request
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.ledger import SPARE_DAYS, Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger

@@ -12,7 +12,7 @@ from eyestream.core.mechanisms import build
 from eyestream.core.meter import Odometer
 from eyestream.core.noise import SecureNoise
 from eyestream.core.release.stream import StreamRelease
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from eyestream.wire.release import decode_private
 from tests.rigs import rig
 from tests.rigs.calibrations import synthetic, synthetic_joint

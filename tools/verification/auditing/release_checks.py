@@ -212,8 +212,6 @@ def inverse() -> Finding:
 class _Words:
     """A noise that replaces every code word by the next of a list, the same in every session."""
 
-    certified = False
-
     def __init__(self) -> None:
         self._rng = np.random.default_rng(4)
 

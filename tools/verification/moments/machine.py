@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Noise", "measure_noise"]
+__all__ = ["Noise", "measure_noise", "when_quiet"]
 
 MOST_LATE_US, MOST_USED, MOST_STOLEN = 400.0, 0.15, 0.01
 
@@ -49,6 +49,14 @@ def measure_noise(seconds: float = 4.0) -> Noise:
     whole = max(1.0, float(passed[:8].sum()))
     idle, stolen = float(passed[3] + passed[4]), float(passed[7])
     return Noise(float(np.quantile(late, 0.99)), 1.0 - (idle + stolen) / whole, stolen / whole)
+
+
+def when_quiet(seconds: float) -> Noise:
+    """Measure until the machine is quiet, for so long at most; the last of the measurements."""
+    end = time.monotonic() + seconds
+    while (noise := measure_noise()).why_not is not None and time.monotonic() < end:
+        pass
+    return noise
 
 
 def _jiffies() -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -17,7 +17,7 @@ from eyestream.gaze.live import DELAY_S
 from eyestream.rim.files import calibrations
 from eyestream.rim.sidecar.moments import GRID_S
 from eyestream.wire.gaze import encode_gaze
-from eyestream.wire.messages import encode_raw, rows_per_message
+from eyestream.wire.raw import encode_raw, rows_per_message
 from eyestream.wire.status import decode_status
 from eyestream.wire.topics import gaze_topic, raw_topic
 from tools.verification.moments.serving import Served
@@ -50,7 +50,7 @@ class Scenario:
     begin_s
         Of the front end's clock: chunk 0 begins so long after the first sample.
     must_find
-        Whether a leak is planted.
+        Whether a leak is planted; None: the times are shown, and nothing is promised about them.
     part
         Of the usual number of observations.
     tls
@@ -64,7 +64,7 @@ class Scenario:
     pairs: tuple[tuple[str, str, str], ...]
     judged: tuple[str, ...] = ("moment", "budget", "size")
     begin_s: float = 0.0
-    must_find: bool = False
+    must_find: bool | None = False
     part: float = 1.0
     tls: bool = False
 
@@ -147,6 +147,15 @@ SCENARIOS = (
         ("lost", "busy"),
         4.0,
         (("content", "lost", "busy"),),
+    ),
+    Scenario(
+        "shard",
+        Served(8, "everyday-klt-64", 4.8, 128.0, release="on_clock", shard=True),
+        ("lost", "busy"),
+        0.5,
+        (("content", "lost", "busy"), _EARLY_LATE),
+        ("moment", "size"),
+        must_find=None,
     ),
     _gaze("tile", 1.0, Served(12, "everyday-tile", 6.0, 100.0, "slots")),
     _gaze("kaleido", 0.5, Served(6, "kaleido-r2", 360.5, 100.0, "places")),
@@ -318,10 +327,11 @@ def observed(
     """
     found: list[tuple[float, Observation]] = []
     ahead = round(DELAY_S / scenario.served.speed / scenario.period_s)
+    after_it = "private" if scenario.served.shard else "budget"
     shown = {(one["id"], one["index"]): at for at, one in frames if one["kind"] == "chunk"}
     for device in scenario.served.names[: scenario.watched]:
         own = [(one, one.topic.split("/")[4]) for one in heard if one.topic.split("/")[2] == device]
-        chunks = _withheld(own) if scenario.judged == ("status",) else _released(own)
+        chunks = _withheld(own) if scenario.judged == ("status",) else _released(own, after_it)
         rows = []
         for number, at, seen in chunks:
             drawn = worlds.drawn[device]
@@ -343,12 +353,12 @@ _Seen = tuple[int, float, dict[str, float]]
 """Number of a chunk, when it came, and what was seen; moments in seconds that are not yet on the grid."""
 
 
-def _released(own: list[tuple[Heard, str]]) -> list[_Seen]:
-    """Chunks of a device's first session, each with the `budget` right after it."""
+def _released(own: list[tuple[Heard, str]], after_it: str) -> list[_Seen]:
+    """Chunks of a device's first session, each with the message right after it: the `budget` of a sidecar."""
     found: list[_Seen] = []
     session = None
     for (one, leaf), (after, other) in itertools.pairwise(own):
-        if leaf != "private" or other != "budget":
+        if leaf != "private" or other != after_it:
             continue
         told = msgpack.unpackb(one.payload)
         session = told["session"] if session is None else session

@@ -18,14 +18,20 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from eyestream.core.charge import Ceilings
 from eyestream.core.mechanisms import build
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
+from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered
 from eyestream.rim.plan import Plan, load, resolved
 from eyestream.rim.sidecar.operator_log import OperatorLog
 from eyestream.rim.sidecar.sidecar import Sidecar, assemble
 from eyestream.rim.sources import registry
 from eyestream.wire.topics import private_topic
+from eyestream_fleet.directory import LIVES, create_shard, held_outbox, opened_shard
+from eyestream_fleet.nats.log import NatsLog, connected, make_streams
+from eyestream_fleet.second_place import Life, begin_life, recalled
+from eyestream_fleet.worker import ShardWorker
 from eyestream_lab.testing.clocks import until
 from tests.rigs.sidecar import at_work, opened, settings_for
 
@@ -44,6 +50,8 @@ class Served:
         File of whose certificates the private broker has one; empty: no TLS.
     window_epsilon
         Ceiling of two chunks of rows.
+    shard
+        Whether a worker of a fleet serves it; `url` is then of its log.
     devices
         How many: d0, d1, ...
     calibration, epsilon, front_end
@@ -69,6 +77,7 @@ class Served:
     raw_url: str = ""
     authority: str = ""
     window_epsilon: float = 1e6
+    shard: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -150,6 +159,44 @@ def plant(sidecar: Sidecar, seconds: float) -> None:
     sidecar.pipeline._publish = leave
 
 
+async def _serve_shard(served: Served, folder: Path) -> None:
+    """A worker of a fleet in the sidecar's place: partition 0 of 1, on the log at `url`, with a second place."""
+    settings = settings_for(
+        served.url,
+        folder,
+        calibration=served.calibration,
+        devices=served.names,
+        rate_hz=served.rate_hz,
+        release=served.release,
+        grace_s=served.grace_s,
+    )
+    known = dataclasses.replace(calibrations.load(served.calibration), rate_hz=served.rate_hz)
+    plan = resolved(settings, mechanisms={"features": build(known, served.epsilon)})
+    streams = [(device, stream.mechanism) for device, stream in plan.served.values()]
+    own = folder / "shard"
+    own.mkdir()
+    name = create_shard(own, 0, 1, created=0)
+    FilePlace.create(folder / "place")
+    with contextlib.closing(FilePlace(folder / "place")) as place:
+        place.remember(name, Remembered(Lengths(0, 0)))
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with connected([served.url]) as client:
+        await make_streams(client, [0], 1, replicas=1, raw_age_s=600.0, released_age_s=600.0)
+        with (
+            contextlib.closing(FilePlace(folder / "place")) as place,
+            held_outbox(own, 0, 1) as outbox,
+            opened_shard(own, outbox, streams, ceilings=Ceilings(), today=lambda: 20_000) as shard,
+        ):
+            remembered = await recalled(place, name)
+            token = await begin_life(own / LIVES, remembered, lambda new: place.write(name, new))
+            worker = ShardWorker(shard, NatsLog(client, 0), Life(place, name, token))
+            work = asyncio.create_task(worker.run(stop))
+            await until(lambda: worker.stands, 20.0)
+            print("ready", flush=True)
+            await work
+
+
 async def _serve(served: Served, folder: Path) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
@@ -167,4 +214,5 @@ async def _serve(served: Served, folder: Path) -> None:
 
 if __name__ == "__main__":
     asked = json.loads(sys.argv[1])
-    asyncio.run(_serve(Served(**asked["served"]), Path(asked["folder"])))
+    served = Served(**asked["served"])
+    asyncio.run((_serve_shard if served.shard else _serve)(served, Path(asked["folder"])))
