@@ -18,9 +18,9 @@ import nox
 ROOT = Path(__file__).resolve().parent
 ORDINARY = "not long and not alone and not slow"
 LOCKS: dict[str, dict[str, tuple[str, ...]]] = {
-    "sidecar": {".": ()},
-    "laboratory": {".": (), "lab": ()},
-    "fleet": {".": (), "fleet": ()},
+    "sidecar": {".": ("deploy",)},
+    "laboratory": {".": ("deploy",), "lab": ()},
+    "fleet": {".": ("deploy",), "fleet": ()},
     "development": {
         ".": ("frames", "notebook", "site", "test"),
         "lab": ("cluster", "deep", "parquet", "xdf"),
@@ -29,7 +29,10 @@ LOCKS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Each file of `locks/`, and the distributions whose packages it has: their folders, each with its extras."""
 
-BARE_PROGRAMS = ("bash", "sh", "env", "cat", "head", "mount", "sleep", "true", "umount", "unshare")
+BARE_PROGRAMS = (
+    *("awk", "bash", "cat", "dirname", "env", "head", "mount"),
+    *("sed", "sh", "sleep", "true", "umount", "unshare"),
+)
 BARE_VARIABLES = re.compile(r"HOME|TMPDIR|PIP_\w+|SSL_CERT_\w+|\w+_CA_BUNDLE|\w+_PROXY", re.I)
 """What a bare machine has on its path besides Python, and what pip may need of this one's environment."""
 
@@ -100,6 +103,7 @@ def docs(session: nox.Session) -> None:
         "auto",
         "tests/docs",
         "tests/examples",
+        "tests/unity",
         "tests/lab/errata",
         "tests/product/service/test_readme.py",
     )

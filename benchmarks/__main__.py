@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import machine, plots
 from benchmarks.report import write_section
 
-NAMES = ("kernel", "hop", "clients", "ingest", "gaze", "fleet", "footprint", "offline", "ledger")
+NAMES = ("kernel", "hop", "clients", "ingest", "gaze", "fleet", "footprint", "idle", "offline", "ledger", "openxr")
 _RESULTS = Path(__file__).with_name("RESULTS.md")
 _HEAD = """# What eyestream costs
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from benchmarks.mqtt import Client
 from benchmarks.processes import Child, broker, write_config
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
 
 _HERE = Path(__file__).resolve().parents[1]

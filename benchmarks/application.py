@@ -12,7 +12,7 @@ from eyestream.errors import PayloadError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
-from eyestream.wire.messages import decode_private
+from eyestream.wire.release import decode_private
 
 
 async def main() -> None:

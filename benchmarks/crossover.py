@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import plots
+from benchmarks.kernel import TRANSFORMS
 
 BENCHMARKS = Path(__file__).resolve().parent
-_TITLE = "signals to k coefficients and back, us: basis / planned FFTW"
 
 
 def records(text: str) -> list[dict[str, Any]]:
     """What the kernel benchmark records of the transforms, out of the table in RESULTS.md."""
-    table = text.partition(_TITLE)[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
+    table = text.partition(TRANSFORMS)[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
     kept = [int(k) for k in re.findall(r"k = (\d+)", table[0])]
     found = []
     for line in table[2:]:
@@ -27,7 +27,7 @@ def records(text: str) -> list[dict[str, Any]]:
         n = int(first.removeprefix("n = "))
         for k, cell in zip(kept, cells, strict=True):
             if cell:
-                basis, planned = (float(time.replace(",", "")) for time in cell.split("/"))
+                basis, planned, _ = (float(time.replace(",", "")) for time in cell.split("/"))
                 found.append({"state": "transform", "n": n, "k": k, "ratio_basis_to_fftw": basis / planned})
     return found
 

@@ -19,10 +19,12 @@ from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.live import DELAY_S, LiveFrontEnd
 from eyestream.gaze.samples import Samples
+from eyestream.rim.files import fast_tables
+from eyestream.rim.files.gaze import load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import pulse_s
 from eyestream.wire.gaze import encode_gaze
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import gaze_topic, private_topic, raw_topic
 from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 from tests.rigs.footprint import heap_bytes
@@ -42,6 +44,7 @@ def run(quick: bool) -> Result:
     """Everything; `quick` with shorter gaze and fewer chunks."""
     result = Result("gaze")
     _throughput(result, 40.0 if quick else 300.0, 0.5 if quick else 20.0)
+    _file(result, 100.0 if quick else 600.0, 1.0 if quick else 20.0)
     _row(result, 1.0 if quick else 5.0)
     _memory(result, 60.0 if quick else 3600.0, devices=2 if quick else 8)
     missing = mosquitto_missing()
@@ -99,6 +102,38 @@ def _throughput(result: Result, seconds: float, each_s: float) -> None:
         f"{seconds:g} s of simulated gaze; live: in the sidecar's portions, through the map of clocks; velocity: what "
         "`numpy.gradient` takes for the speed of the same samples as whole arrays, the least that any detector does"
     )
+
+
+def _file(result: Result, seconds: float, each_s: float) -> None:
+    """Rows of a recording in a CSV beside rows of the same samples in memory; with pyarrow and without."""
+    samples = _person(1000.0, seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "gaze.csv"
+        table = np.stack((samples.t, samples.x, samples.y, samples.pupil_mm), axis=1)
+        np.savetxt(path, table, fmt="%.6f", delimiter=",", header="t_s,x_deg,y_deg,pupil_mm", comments="")
+
+        def rows_of_file(fewest_bytes: float) -> None:
+            fast_tables.FEWEST_BYTES = fewest_bytes  # type: ignore[assignment]
+            made = load_gaze(path, load_profile("mqtt"))
+            FrontEnd(made.profile).feed(made.samples)
+
+        usual = fast_tables.FEWEST_BYTES
+        cases: dict[str, Callable[[], object]] = {
+            "memory": lambda: FrontEnd(load_profile("mqtt").at_rate(1000.0)).feed(samples),
+            "pyarrow": functools.partial(rows_of_file, usual),
+            "csv of Python": functools.partial(rows_of_file, np.inf),
+        }
+        timings = interleaved(cases, each_s, most=5)
+        fast_tables.FEWEST_BYTES = usual
+    rows = []
+    for name in ("pyarrow", "csv of Python"):
+        ratio = timings["memory"].over(timings[name])
+        rows.append(
+            [f"gaze at 1,000 Hz, {name}", f"{len(samples) / timings[name].median_us * 1e6:,.0f}", amount(ratio)]
+        )
+        result.records.append(_COMMON | {"subject": f"file, {name}", "of_memory": ratio} | timings[name].record())
+    columns = ["a recording as CSV", "samples/s, with their rows", "of the speed of memory"]
+    result.tables.append(Table("recordings in files", columns, rows))
 
 
 def _row(result: Result, seconds: float) -> None:

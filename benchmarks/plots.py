@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eyestream.core.spectrum import BASIS_UP_TO
-
 __all__ = ["draw"]
 
 Records = Sequence[dict[str, Any]]
@@ -91,7 +89,6 @@ def _crossover(records: Records, axes: Any) -> bool:
         line = sorted((r["k"], r["ratio_basis_to_fftw"]) for r in own if r["n"] == n)
         axes.plot(*zip(*line, strict=True), marker="o", color=f"C{color}", label=f"n = {n}")
     axes.axhline(1.0, color="black", linewidth=0.8)
-    axes.axvline(BASIS_UP_TO, color="black", linewidth=0.8, linestyle=":", label="auto: the basis up to here")
     axes.set(xscale="log", yscale="log", xlabel="coefficients kept, k", ylabel="time, basis / planned FFTW")
     ticks = sorted({r["k"] for r in own})
     axes.set_xticks(ticks, labels=ticks)

@@ -91,6 +91,21 @@ class Child:
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICK
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def counts(self) -> tuple[int, int, int]:
+        """Nanoseconds and voluntary context switches of all its threads, and its bytes to the disk."""
+        spent = woken = 0
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            spent += int((task / "schedstat").read_text().split()[0])
+            lines = (task / "status").read_text().splitlines()
+            woken += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+        io = dict(line.split(": ") for line in Path(f"/proc/{self.pid}/io").read_text().splitlines())
+        return spent, woken, int(io["write_bytes"])
+
     def resident_mib(self) -> float:
         """Resident memory now."""
         for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():

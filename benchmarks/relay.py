@@ -12,7 +12,7 @@ from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, Message, connect
-from eyestream.wire.messages import decode_raw
+from eyestream.wire.raw import decode_raw
 from eyestream.wire.topics import private_topic, raw_topic
 
 

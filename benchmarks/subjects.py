@@ -16,7 +16,7 @@ from eyestream.core.mechanisms.klt.core import JointStep
 from eyestream.core.noise import Law, Noise
 from eyestream.core.noise.bits import SystemBits
 from eyestream.rim.files import calibrations
-from eyestream.wire.messages import PrivateChunk, encode_private
+from eyestream.wire.release import PrivateChunk, encode_private
 from eyestream_lab.calibration import declared_range
 
 __all__ = ["EPSILON", "MECHANISMS", "a_chunk", "encode", "fft_pair", "floor", "stages", "subject", "words_consumed"]
@@ -83,15 +83,13 @@ def a_chunk(mechanism: Mechanism) -> Array:
 class _CountingNoise:
     """The production sampler over words that are counted."""
 
-    certified = False
-
     def __init__(self) -> None:
         self.count = 0
         self._bits = SystemBits()
 
-    def words(self, count: int, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+    def words(self, count: int) -> NDArray[np.uint32]:
         self.count += count
-        return self._bits.words(count, out)
+        return self._bits.words(count)
 
     def draw(self, law: Law) -> NDArray[np.int64]:
         return law.sample(self)

@@ -32,7 +32,7 @@ from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.rim.sources.source import Deliver
 from eyestream.sdk.subscriber import subscribe
 from eyestream.streams import StreamKey
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.relay import Relay
 from tests.rigs.sidecar import at_work

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mqtt import Client
-from eyestream.wire.messages import encode_raw
+from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import private_topic, raw_topic
 
 Sent = list[tuple[str, int, int] | tuple[str, int, int, int]]

@@ -9,7 +9,7 @@
 
 #include "eyestream.h"
 
-static const char *NAMES[] = {"raw", "gaze", "private", "meta", "status", "budget", "owner"};
+static const char *NAMES[] = {"raw", "gaze", "private", "meta", "status", "budget", "odometer", "owner"};
 
 static uint8_t *contents(const char *folder, const char *name, size_t *size) {
     static uint8_t buffer[1 << 20];
@@ -71,6 +71,10 @@ static void show(enum eyestream_kind kind, const struct eyestream_message *m) {
     } else if (kind == EYESTREAM_BUDGET) {
         printf("\tchunks\t%" PRIu64 "\tceiling", m->chunks), text(m->ceiling);
         if (m->resumes_at > 0) printf("\tresumes_at\t%" PRIu64, m->resumes_at);
+    } else if (kind == EYESTREAM_ODOMETER) {
+        printf("\tledger"), text(m->ledger);
+        printf("\tlife\t%" PRIu64 "\tbegan\t%" PRIu64 "\treads\t%" PRIu64, m->life, m->began, m->reads);
+        if (m->former.data != NULL) printf("\tformer"), text(m->former);
     } else {
         printf("\tledger"), text(m->ledger);
         texts("devices", m->devices);
@@ -107,7 +111,7 @@ int main(int count, char **words) {
         follows(at, next, "\"kind\": \"", kind_name);
         follows(at, next, "\"refused\": \"", expected);
         int kind = 0;
-        while (kind < 6 && strcmp(NAMES[kind], kind_name) != 0) kind++;
+        while (kind < 7 && strcmp(NAMES[kind], kind_name) != 0) kind++;
         struct eyestream_message message;
         const uint8_t *payload = contents(words[1], name, &size);
         const char *wrong = eyestream_decode(1 << kind, payload, size, &message);

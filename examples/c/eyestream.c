@@ -28,7 +28,9 @@ static const struct key { const char *name; char type; size_t place; int must, m
     {"calibration", 's', AT(calibration), EYESTREAM_META, 0}, {"state", 's', AT(state), EYESTREAM_STATUS, 0},
     {"reason", 's', AT(reason), EYESTREAM_STATUS, 0}, {"chunks", 'i', AT(chunks), EYESTREAM_BUDGET, 0},
     {"ceiling", 's', AT(ceiling), EYESTREAM_BUDGET, 0}, {"resumes_at", 'i', AT(resumes_at), 0, EYESTREAM_BUDGET},
-    {"ledger", 's', AT(ledger), EYESTREAM_OWNER, 0}, {"devices", 'S', AT(devices), EYESTREAM_OWNER, 0},
+    {"life", 'i', AT(life), EYESTREAM_ODOMETER, 0}, {"began", 'i', AT(began), EYESTREAM_ODOMETER, 0},
+    {"reads", 'i', AT(reads), EYESTREAM_ODOMETER, 0}, {"former", 's', AT(former), 0, EYESTREAM_ODOMETER},
+    {"ledger", 's', AT(ledger), EYESTREAM_ODOMETER | EYESTREAM_OWNER, 0}, {"devices", 'S', AT(devices), EYESTREAM_OWNER, 0},
 };
 enum { KEY_COUNT = sizeof KEYS / sizeof KEYS[0] };
 

@@ -9,7 +9,7 @@
 
 enum eyestream_kind {
     EYESTREAM_RAW = 1, EYESTREAM_GAZE = 2, EYESTREAM_PRIVATE = 4, EYESTREAM_META = 8,
-    EYESTREAM_STATUS = 16, EYESTREAM_BUDGET = 32, EYESTREAM_OWNER = 64
+    EYESTREAM_STATUS = 16, EYESTREAM_BUDGET = 32, EYESTREAM_ODOMETER = 64, EYESTREAM_OWNER = 128
 };
 
 /* Bytes or text in the payload, which must stay where it is; text has no 0 at its end. */
@@ -20,12 +20,12 @@ struct eyestream_list { const uint8_t *data; size_t size; uint32_t count; };
 
 /* A message. What it does not have is 0, and of `at` NaN. */
 struct eyestream_message {
-    uint64_t schema, session, seq, chunk, wearer, n, chunks, resumes_at;
+    uint64_t schema, session, seq, chunk, wearer, n, chunks, resumes_at, life, began, reads;
     uint64_t rows, columns; /* of shape: of raw rows and features, of a private chunk features and rows */
     double t0, dt, at, rate_hz, epsilon, delta;
     bool end;
     struct eyestream_bytes values, t, noise_sd; /* float32, float64, float32: eyestream_float, eyestream_double */
-    struct eyestream_bytes mechanism, guarantee, calibration, state, reason, ceiling, ledger;
+    struct eyestream_bytes mechanism, guarantee, calibration, state, reason, ceiling, ledger, former;
     struct eyestream_list shape, k, names, units, devices;
 };
 

@@ -15,6 +15,7 @@ const KEYS = {
     delta: "float", noise_sd: "bytes", guarantee: "text", calibration: "text" },
   status: { state: "text", reason: "text" },
   budget: { chunks: "int", ceiling: "text", resumes_at: "int?" },
+  odometer: { ledger: "text", life: "int", began: "int", reads: "int", former: "text?" },
   owner: { ledger: "text", devices: "texts" },
 };
 const CLOSED = ["raw", "gaze", "owner"]; // a sidecar refuses keys that it does not know; in the others, ignore them

@@ -22,6 +22,7 @@ let close = () => {};
 function deliver(leaf, message, meta) {
   if (leaf === "subscribed") console.error(`waiting for ${device}`);
   if (leaf === "status") console.log(`status ${message.state} ${message.reason}`);
+  if (message.wentBack) console.log("the ledger went back: what was spent since is spent again");
   if (leaf !== "private") return;
   console.log(line(message, meta));
   if (++count === Number(most)) close();

@@ -52,6 +52,7 @@ function deliver(leaf, message) {
   if (leaf === "subscribed") part("status").textContent = "connected; no sidecar has said that it serves this device";
   if (leaf === "meta") describe(message);
   if (leaf === "budget") part("budget").textContent = `${message.chunks} chunks are left of the ${message.ceiling}`;
+  if (message.wentBack) part("status").textContent = "the ledger went back: what was spent since is spent again";
   if (leaf === "status") part("status").textContent = `${message.state}: ${message.reason}`;
   if (leaf !== "private") return;
   chunks = [...chunks.filter((chunk) => chunk.session === message.session), message].slice(-MOST_CHUNKS);

@@ -4,7 +4,7 @@
 import { decode } from "./decode.mjs";
 
 const CONNECT = 0x10, CONNACK = 2, PUBLISH = 3, PUBACK = 0x40, SUBSCRIBE = 0x82, SUBACK = 9, PINGREQ = 0xc0;
-const LEAVES = ["meta", "status", "budget", "private"];
+const LEAVES = ["meta", "status", "budget", "odometer", "private"];
 const MOST_BYTES = 4194304 + 1024; // of a packet: the largest payload and its topic
 
 export const KEEP_ALIVE_S = 30;
@@ -32,7 +32,8 @@ export class Subscriber {
    * @param {string} [options.password]
    * @param {(bytes: Uint8Array) => void} options.write to the broker
    * @param {(leaf: string, message: object, meta: object?) => void} options.deliver what came, each chunk once;
-   *   first "subscribed" alone: a sidecar's "meta" follows at once, or no sidecar serves the device
+   *   first "subscribed" alone: a sidecar's "meta" follows at once, or no sidecar serves the device; of "odometer"
+   *   `wentBack` says whether the sidecar goes on with an older copy of its ledger
    */
   constructor({ device, stream = "features", username, password, write, deliver }) {
     Object.assign(this, { username, password, write, deliver });
@@ -40,6 +41,7 @@ export class Subscriber {
     this.held = new Uint8Array(0);
     this.meta = null;
     this.last = null;
+    this.lives = [];
   }
 
   /** The first packet, once the connection stands. */
@@ -79,21 +81,22 @@ export class Subscriber {
     const kind = head >> 4;
     if (kind === CONNACK) {
       if (body[1] !== 0) throw new Error(`the broker refuses the connection: code ${body[1]}`);
-      this.write(packet(SUBSCRIBE, [0, 1, ...this.topics.flatMap((topic) => [...text(topic), 1])]));
+      this.write(packet(SUBSCRIBE, [0, 1, ...LEAVES.flatMap((leaf, i) => [...text(this.topics[i]), Number(leaf !== "odometer")])]));
     } else if (kind === SUBACK) {
-      const refused = this.topics.filter((_, i) => body[2 + i] === 128);
+      const refused = this.topics.filter((_, i) => body[2 + i] === 128 && LEAVES[i] !== "odometer"); // rights of before
       if (refused.length > 0) throw new Error(`the broker does not let us read ${refused.join(", ")}`);
       this.deliver("subscribed", {}, null);
     } else if (kind === PUBLISH) {
       const qos = (head >> 1) & 3, end = 2 + body[0] * 256 + body[1];
       const topic = new TextDecoder().decode(body.subarray(2, end));
       if (qos === 1) this.write(packet(PUBACK, [body[end], body[end + 1]]));
-      this.read(topic.slice(topic.lastIndexOf("/") + 1), body.subarray(end + (qos > 0 ? 2 : 0)));
+      this.read(topic.slice(topic.lastIndexOf("/") + 1), body.subarray(end + (qos > 0 ? 2 : 0)), (head & 1) === 1);
     }
   }
 
-  read(leaf, payload) {
+  read(leaf, payload, retained) {
     const message = decode(leaf, payload);
+    if (leaf === "odometer") message.wentBack = this.wentBack(message, retained);
     if (leaf === "meta") this.meta = message;
     if (leaf === "private") {
       const name = `${message.session} ${message.chunk}`; // the same chunk may come twice, and before meta
@@ -101,6 +104,21 @@ export class Subscriber {
       this.last = name;
     }
     this.deliver(leaf, message, this.meta);
+  }
+
+  wentBack(said, retained) {
+    const known = this.lives.find((one) => one.ledger === said.ledger && one.life === said.life);
+    if (known && said.reads <= known.reads) return false; // it came late, or again
+    const others = this.lives.filter((one) => one.ledger === said.ledger && one !== known);
+    const overlaps = others.some((one) => one.began < said.reads && said.began < one.reads);
+    const below = !known && others.some((one) => said.began < one.reads);
+    const grows = !retained && this.unsure?.ledger === said.ledger && this.unsure.life === said.life && said.reads > this.unsure.reads;
+    if (below && !overlaps && !grows) { // perhaps: the broker may have sent an old message; what is old does not grow
+      this.unsure = said;
+      return false;
+    }
+    this.lives = [...this.lives.filter((one) => one !== known), said];
+    return overlaps || below;
   }
 }
 

@@ -89,8 +89,6 @@ class CategoryResponse(Mechanism):
         "no floating point in the proof",
         sampler="nothing is charged for the sampler: what is drawn has the law itself",
         floating_point="integers",
-        entropy="the operating system's generator, asked directly for each release",
-        attacker="who cannot break the system's generator, with all other computing power",
     )
 
     def __init__(self, calibration: Calibration, epsilon: float, *, noise: Noise | None = None) -> None:

@@ -8,7 +8,7 @@ from category_response import ENTRY, CategoryResponse, Labels
 from eyestream.core.calibration import Calibration
 from eyestream.errors import ConfigError
 from eyestream_lab.calibration import Corpus
-from eyestream_lab.parts import Part, register_part
+from eyestream_lab.parts import LaboratoryPart, register_part
 
 __all__ = ["ENTRY", "PART", "calibrate"]
 
@@ -25,4 +25,4 @@ def calibrate(
     )
 
 
-PART = register_part(ENTRY.name, Part(calibrate, calibration_options=("categories",)))
+PART = register_part(ENTRY.name, LaboratoryPart(calibrate, calibration_options=("categories",)))

@@ -29,7 +29,7 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import Entry, Frame, Mechanism, register
 from eyestream.core.noise import Noise
 from eyestream.core.noise.bits import Bits
-from eyestream.core.protection import AES_ATTACKER, Protection
+from eyestream.core.protection import Protection
 from eyestream.errors import CalibrationError, ConfigError
 
 Array = NDArray[np.float64]
@@ -115,8 +115,6 @@ class GaussianMean(Mechanism):
         exact="delta is summed from the integer table that the noise is drawn from; no floating point in the proof",
         sampler="nothing is charged for the sampler: what is drawn has the law of the table",
         floating_point="integers",
-        entropy="the operating system's generator; for many features AES-256 in counter mode at a counter from it",
-        attacker=AES_ATTACKER,
     )
 
     def __init__(self, calibration: Calibration, epsilon: float, *, delta: float = 1e-6, noise: Noise | None = None):

@@ -6,7 +6,7 @@ import numpy as np
 from gaussian_mean import ENTRY, GaussianMean, Widths
 
 from eyestream_lab.calibration import Corpus
-from eyestream_lab.parts import Part, register_part
+from eyestream_lab.parts import LaboratoryPart, register_part
 
 __all__ = ["ENTRY", "PART", "calibrate"]
 
@@ -17,4 +17,4 @@ def calibrate(corpus: Corpus, *, declared: Any = (), description: str = "recordi
     return corpus.calibration(GaussianMean.name, widths, description=description, declared=fixed)
 
 
-PART = register_part(ENTRY.name, Part(calibrate))
+PART = register_part(ENTRY.name, LaboratoryPart(calibrate))

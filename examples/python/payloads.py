@@ -21,6 +21,7 @@ KEYS = {
              "epsilon": "float", "delta": "float", "noise_sd": "bytes", "guarantee": "text", "calibration": "text"},
     "status": {"state": "text", "reason": "text"},
     "budget": {"chunks": "int", "ceiling": "text", "resumes_at": "int?"},
+    "odometer": {"ledger": "text", "life": "int", "began": "int", "reads": "int", "former": "text?"},
     "owner": {"ledger": "text", "devices": "texts"},
 }  # fmt: skip
 CLOSED = ("raw", "gaze", "owner")

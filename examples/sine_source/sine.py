@@ -19,7 +19,7 @@ import numpy as np
 
 from eyestream.rim.sources.source import Deliver, SourceKind
 from eyestream.streams import StreamSpec
-from eyestream.wire.messages import RawRows
+from eyestream.wire.raw import RawRows
 
 __all__ = ["SINE", "SineSource"]
 
