@@ -15,6 +15,7 @@ from eyestream.rim.config import BrokerSettings, SourceEntry
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.mqtt.messages import Message
+from eyestream.rim.mqtt.portions import PORTION_S
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.rim.sources.gaze import GazeFeeder, Place, UndecodedGaze
@@ -85,7 +86,7 @@ class MqttTracker:
 @pytest.mark.long
 async def test_a_hard_life(mosquitto: Mosquitto) -> None:
     source = MqttSource(MqttOptions(), usual(), Place(DEVICE, BrokerSettings(mosquitto.url)))
-    heard = await hard_life(source, MqttTracker(mosquitto))
+    heard = await hard_life(source, MqttTracker(mosquitto), PORTION_S)
     assert {"not_msgpack", "not_a_map", "shape"} <= set(source.refused)
     assert len(heard.away) >= 1
     mosquitto.start()
