@@ -133,6 +133,8 @@ def main(options: argparse.Namespace) -> None:
         return
     attacking = any(getattr(options, name) is not None for name in _ATTACK_OPTIONS)
     name, file = _table(options.table, attacking, tables)
+    if options.labels is None:
+        tables.check_labelled([*(options.only or ()), *([name] if name else [])])  # before anything is read
     profile = load_profile(options.profile) if options.profile else None
     loaded = _long_enough(_files(options.recordings), profile)
     labels = _people(options, loaded)

@@ -1,7 +1,7 @@
 """A study from recordings to a report, to the tables of some parts, or to one table or figure."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ from eyestream_lab.study.sections import opening, sections, sections_of
 from eyestream_lab.study.sources import BASELINES, BEST_CALIBRATORS, CALIBRATORS, SOURCES, World, prepare
 from eyestream_lab.study.verdict import verdict
 
-__all__ = ["ATTACKS", "PARTS", "TABLES", "Study", "listed", "made_quick"]
+__all__ = ["ATTACKS", "PARTS", "TABLES", "Study", "check_labelled", "listed", "made_quick"]
 
 PARTS: dict[str, Any] = {
     "frontier": frontier,
@@ -102,6 +102,13 @@ def listed() -> str:
     width = max(map(len, TABLES)) + 2
     lines = [f"{name:<{width}}{said}" for name, (_, said) in TABLES.items()]
     return "\n".join([*lines, "", "made by other commands:", *(f"  {k}: {v}" for k, v in _ELSEWHERE.items())])
+
+
+def check_labelled(names: Iterable[str], labelled: Container[str] = ()) -> None:
+    """Raise ConfigError where one of these parts or tables needs labels, and is not in `labelled`."""
+    for name in names:
+        if name in _NEEDS and name not in labelled:
+            raise ConfigError(f"part {name!r} of the study needs {_NEEDS[name]}: --labels FILE")
 
 
 def made_quick(out: Path) -> bool:
@@ -226,9 +233,7 @@ class Study:
         chosen = {name: PARTS[name] for name in PARTS if name in parts}
         population = Population.of(self.recordings, self.labels)
         there = {"tables": population.labels, "linkage": linkage.demographics(population)}
-        for name in chosen:
-            if name in _NEEDS and not there[name]:
-                raise ConfigError(f"part {name!r} of the study needs {_NEEDS[name]}: --labels FILE")
+        check_labelled(chosen, [name for name, labels in there.items() if labels])
         # parts that compare mechanisms at their best need those calibrations too
         calibrators = BEST_CALIBRATORS if set(parts) & set(_NEEDS) else CALIBRATORS
         lengths = self.plan.chunks
