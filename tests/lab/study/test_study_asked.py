@@ -1,5 +1,7 @@
 """Asked features in the study: words are read from what is published, and attackers find who can be found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from eyestream_lab.study.plan import FULL, QUICK
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.sources import World
 from eyestream_lab.study.ways import Few
+from eyestream_lab.testing.noise import SeededNoise
 
 Array = NDArray[np.float64]
 
@@ -138,10 +141,12 @@ def test_a_cell_measures_what_comes_through_and_who_is_recognised(world: World) 
     work = [cell for cell in asked.cells(QUICK, world) if cell.settings["set"] in ("blinks", "comfort")]
     ways = {cell.settings["way"] for cell in work}
     assert ways == {"asked", "asked, a chunk later", "cfpa, the same features", "asked, a stream each"}
+    # one trial is noisy: over 40 of them blinks lost .03 of r to another feature, with an SD of .03
+    seeded = replace(world, noise=SeededNoise(1))
     records = [
         {name: value for name, value in cell.settings.items() if isinstance(value, str | float | int)} | record
         for cell in work
-        for record in asked.measure(world, **cell.settings)
+        for record in asked.measure(seeded, **cell.settings)
     ]
     rows = asked.summarise(records)
     r = {(row["set"], row["way"], row["feature"]): row["r"] for row in rows if not row["known"]}
