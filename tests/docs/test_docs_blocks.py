@@ -42,7 +42,7 @@ NO_CODE = {
 }
 PARSED = {
     r"^(demo|devices|gatekeeper|listen|monitor|replay|run|shard|sources)": "waits for a broker, a tracker or a browser",
-    r"^(enrol|fleet-demo)": "waits for a fleet's servers, or for Ctrl-C",
+    r"^(enrol|fleet-demo|openxr run)": "waits for a fleet's servers, a broker, or for Ctrl-C",
     r"^(check|deploy|explain|forget|grants?|revoke)": "looks at or changes the machine",
     r"^(audit|benchmark|study)": "takes minutes",
     r"--layout|dgaze": "reads a published corpus",
@@ -68,7 +68,14 @@ STANDS_FOR = {
 }
 """What a reader puts in the place of a word, or what is nearer than on a reader's machine."""
 
-RUN = sorted(page for page in pages() if not page.startswith("docs/tutorial-"))  # which test_docs_tutorials.py runs
+NEEDED = {"docs/openxr.md": ("cc", "make")}
+"""What commands of ours on a page call, and README's second command does not install."""
+
+RUN = [
+    pytest.param(page, marks=pytest.mark.needs(*NEEDED[page])) if page in NEEDED else page
+    for page in sorted(pages())
+    if not page.startswith("docs/tutorial-")  # which test_docs_tutorials.py runs
+]
 
 EYESTREAM = """
 import importlib, re, sys
@@ -86,12 +93,13 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
 def programs(folder: Path) -> Path:
-    """All that a block may call."""
+    """All that a block may call. What a command of ours calls in its turn is the machine's own."""
     folder.mkdir()
     own = {"eyestream": EYESTREAM.format(parsed="|".join(PARSED)), "python": PYTHON, "python3": PYTHON}
     for name, code in own.items():
         (folder / f"{name}-is.py").write_text(code)
-        (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" "{folder}/{name}-is.py" "$@"\n')
+        path = f'export PATH="{os.environ["PATH"]}"\n' if name == "eyestream" else ""
+        (folder / name).write_text(f'#!/bin/sh\n{path}exec "{sys.executable}" "{folder}/{name}-is.py" "$@"\n')
     for name in " ".join(STILL).split():
         (folder / name).write_text("#!/bin/sh\n")
     for path in folder.iterdir():
@@ -139,10 +147,10 @@ def script(page: str, name: str, folder: Path) -> str:
 
 def follow(page: str, name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Type what `page` says, in `folder`."""
-    path = str(programs(folder / "bin"))
+    own = {"PATH": str(programs(folder / "bin")), "XDG_DATA_HOME": str(folder / "data")}
     words = [shutil.which("bash") or "bash", "-c", script(page, name, folder)]
     return subprocess.run(
-        words, cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=240, check=False
+        words, cwd=folder, env=os.environ | own, capture_output=True, text=True, timeout=240, check=False
     )
 
 

@@ -91,7 +91,7 @@ static void hand_on(XrSpace gaze, XrSpace view) {
     if (XR_FAILED(time_of(now_ns, &time))) return;
     bool located = XR_SUCCEEDED(next.LocateSpace(gaze, view, time, &now));
     /* Again, at the sample's own time: the head has moved since. */
-    XrTime when = seen.time > 0 ? seen.time : time;
+    XrTime when = seen.time ? seen.time : time; /* 0: the runtime does not tell */
     bool timed = clock_of(when, &then_ns) && then_ns > now_ns - SECOND && then_ns <= now_ns + SECOND / 20;
     located = XR_SUCCEEDED(next.LocateSpace(gaze, view, timed ? when : time, &then)) && located;
     bool is_seen = located && timed && (now.locationFlags & SEEN) == SEEN && (then.locationFlags & SEEN) == SEEN;
