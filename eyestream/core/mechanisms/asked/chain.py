@@ -3,6 +3,7 @@
 Everything here is a function of released words and public figures, added up as `eyestream.core.portable` says: the
 sidecar and every reader find the same numbers, to the last bit. A change is counted in the feature's unit, the root
 mean square of its changes in the corpus. A *belief* (d, 65) is how likely each change of `GRID` is, for d features.
+Arrays of one chunk may have more axes in front, one chunk each.
 """
 
 from hashlib import shake_128
@@ -62,7 +63,7 @@ class Chains:
 
     def onward(self, belief: Array) -> Array:
         """Belief about the next chunk, before its word is known."""
-        return total(belief[:, :, None] * self.law)
+        return total(belief[..., None] * self.law)
 
     def borders(self, predicted: Array) -> Array:
         """(d, cells - 1) borders of the cells: Lloyd's for what the response leaves of a word, on the predicted law.
@@ -73,21 +74,21 @@ class Chains:
         weights = np.stack([predicted, predicted * GRID])[..., None]
         mean = total(weights[1])
         shares = (np.arange(self._cells) + 0.5) / self._cells
-        below = (np.cumsum(predicted, axis=1)[:, :, None] < shares).sum(axis=1)
+        below = (np.cumsum(predicted, axis=-1)[..., None] < shares).sum(axis=-2)
         readings = GRID[np.minimum(below, len(GRID) - 1)]
         for _ in range(_ROUNDS):
-            readings = np.sort(readings, axis=1) + _NEARER * np.arange(self._cells)  # cells that are empty, too
-            held, sums = total(weights * parts_of((readings[:, 1:] + readings[:, :-1]) / 2))
+            readings = np.sort(readings) + _NEARER * np.arange(self._cells)  # cells that are empty, too
+            held, sums = total(weights * parts_of((readings[..., 1:] + readings[..., :-1]) / 2))
             readings = (self._odds * sums + mean) / (self._odds * held + 1)
-        borders: Array = np.sort((readings[:, 1:] + readings[:, :-1]) / 2, axis=1)  # readings of cells that are empty
+        borders: Array = np.sort((readings[..., 1:] + readings[..., :-1]) / 2)  # readings of cells that are empty
         return borders
 
     def odds(self, predicted: Array, borders: Array, word: NDArray[np.int64]) -> Array:
         """(d, 65) chance of the released word (d,) of a chunk with these borders where a feature's change is known."""
-        hit = np.take_along_axis(parts_of(borders), word[:, None, None], axis=2)[..., 0]
+        hit = np.take_along_axis(parts_of(borders), word[..., None, None], axis=-1)[..., 0]
         held = readings_of(predicted, hit)
-        others = np.array([np.multiply.reduce(np.delete(held, feature)) for feature in range(len(held))])
-        odds: Array = self._drawn + self._kept * others[:, None] * hit
+        others = [np.multiply.reduce(np.delete(held, feature, -1), axis=-1) for feature in range(held.shape[-1])]
+        odds: Array = self._drawn + self._kept * np.stack(others, axis=-1)[..., None] * hit
         return odds
 
     def told(self, predicted: Array, borders: Array, word: NDArray[np.int64]) -> Array:
@@ -126,16 +127,16 @@ class Chains:
         digest = shake_128(b"sessions of a chain").digest(8 * _SESSIONS * _CHUNKS * (2 * size + 1))
         lots = (np.frombuffer(digest, "<u8") / 2.0**64).reshape(_SESSIONS, _CHUNKS, -1)
         own, (truth, read) = np.arange(size), np.zeros((2, _SESSIONS, _CHUNKS, size))
-        for session in range(_SESSIONS):
-            belief, law = self.start, self.start
-            for chunk, lot in enumerate(lots[session]):
-                predicted = self.onward(belief) if chunk else belief
-                place = np.minimum((np.cumsum(law, axis=1) < lot[:size, None]).sum(axis=1), len(GRID) - 1)
-                borders = self.borders(predicted)
-                drawn = np.floor(lot[size:-1] * self._cells).astype(np.int64)
-                word = drawn if lot[-1] < 1.0 - self._kept else words_of(GRID[place], borders)
-                belief, law = self.told(predicted, borders, word), self.law[own, place]
-                truth[session, chunk], read[session, chunk] = values[own, place], readings_of(belief, values)
+        belief = law = np.broadcast_to(self.start, (_SESSIONS, *self.start.shape))
+        for chunk in range(_CHUNKS):  # of all sessions together
+            lot = lots[:, chunk]
+            predicted = self.onward(belief) if chunk else belief
+            place = np.minimum((np.cumsum(law, axis=-1) < lot[:, :size, None]).sum(axis=-1), len(GRID) - 1)
+            borders = self.borders(predicted)
+            drawn = np.floor(lot[:, size:-1] * self._cells).astype(np.int64)
+            word = np.where(lot[:, -1:] < 1.0 - self._kept, drawn, words_of(GRID[place], borders))
+            belief, law = self.told(predicted, borders, word), self.law[own, place]
+            truth[:, chunk], read[:, chunk] = values[own, place], readings_of(belief, values)
         x, y = (part - part.mean(axis=1, keepdims=True) for part in (truth, read))
         spread = (x * x).mean(axis=(0, 1)) + residual
         return np.asarray((x * y).mean(axis=(0, 1)) / np.sqrt(np.maximum(spread * (y * y).mean(axis=(0, 1)), 1e-300)))
@@ -143,20 +144,20 @@ class Chains:
 
 def words_of(changes: Array, borders: Array) -> NDArray[np.int64]:
     """(d,) the cells of changes (d,)."""
-    word: NDArray[np.int64] = (changes[:, None] > borders).sum(axis=1)
+    word: NDArray[np.int64] = (changes[..., None] > borders).sum(axis=-1)
     return word
 
 
 def readings_of(belief: Array, values: Array = GRID) -> Array:
     """(d,) mean of `values`, of the grid or of each feature's, under a belief."""
-    return total((belief * values)[:, :, None])[:, 0]
+    return total((belief * values)[..., None])[..., 0]
 
 
 def parts_of(borders: Array) -> Array:
     """(d, 65, cells) which part of the surroundings of each number of `GRID` lies in each cell."""
-    below = np.clip((borders[:, None, :] - GRID[:, None]) / _STEP + 0.5, 0.0, 1.0)
-    ends = np.ones((*below.shape[:2], 1))
-    return np.diff(np.concatenate([0 * ends, below, ends], axis=2), axis=2)
+    below = np.clip((borders[..., None, :] - GRID[:, None]) / _STEP + 0.5, 0.0, 1.0)
+    ends = np.ones((*below.shape[:-1], 1))
+    return np.diff(np.concatenate([0 * ends, below, ends], axis=-1))
 
 
 def shares_of(weights: Array) -> Array:
