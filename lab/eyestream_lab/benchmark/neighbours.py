@@ -20,6 +20,7 @@ _SDK = "XR-Privacy SDK (Ibragimov, Wilson, Butler, Jain, TVCG 32(5), 2026; arXiv
 _NO_CLASS = "the repository that was read has no such class; parameters are those of Wilson et al."
 _WILSON = "Wilson et al. 2024, arXiv 2402.07687"
 _RAJU = "Raju and Komogortsev 2025, arXiv 2511.09846"
+_OWN_PEOPLE = "on everyday its map is of the same people"
 _DJ = "David-John, Hosfelt, Butler, Jain, TVCG 2021"
 
 PRESETS = {
@@ -65,9 +66,9 @@ PRESETS = {
     "cfpa": Preset(
         "cfpa:epsilon=4.8,calibration=everyday-cfpa-32", "Bozkir et al., PLOS ONE 2021", "rows of our 52 features"
     ),
-    "klt": Preset("klt:epsilon=4.8,calibration=everyday-klt-32", "ours, docs/mechanisms.md", "nothing"),
-    "tile-3.3": Preset("tile:epsilon=3.33,calibration=everyday-tile", "ours, docs/coarse-gaze.md", "nothing"),
-    "tile-6.7": Preset("tile:epsilon=6.67,calibration=everyday-tile", "ours, docs/coarse-gaze.md", "nothing"),
+    "klt": Preset("klt:epsilon=4.8,calibration=everyday-klt-32", "ours, docs/mechanisms.md", ""),
+    "tile-3.3": Preset("tile:epsilon=3.33,calibration=everyday-tile", "ours, docs/coarse-gaze.md", _OWN_PEOPLE),
+    "tile-6.7": Preset("tile:epsilon=6.67,calibration=everyday-tile", "ours, docs/coarse-gaze.md", _OWN_PEOPLE),
 }
 """The further filters of Raju and Komogortsev, and a deep autoencoder, could not be had as text: they are not here."""
 

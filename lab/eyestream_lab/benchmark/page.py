@@ -1,6 +1,7 @@
 """One page of many runs of the benchmark."""
 
 from collections.abc import Iterator, Sequence
+from inspect import cleandoc
 from pathlib import Path
 
 import msgspec
@@ -8,7 +9,7 @@ import msgspec
 from eyestream_lab.benchmark.figures import Interval
 from eyestream_lab.benchmark.neighbours import source_of
 from eyestream_lab.benchmark.picture import draw
-from eyestream_lab.benchmark.run import HELD, OTHER, SAME, Judged, Run, Setting
+from eyestream_lab.benchmark.run import HELD, OTHER, RAW, SAME, Judged, Run, Setting
 from eyestream_lab.benchmark.verdict import is_hidden, verdict, worst
 
 __all__ = ["schema", "write_page"]
@@ -20,8 +21,12 @@ _HEADS = (
 
 
 def schema() -> str:
-    """The schema of the JSON file of a run, as JSON."""
-    return msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Run)), indent=1).decode()
+    """The schema of the JSON file of a run, as JSON; the same under every Python."""
+    made = msgspec.json.schema(Run)
+    for one in made["$defs"].values():
+        if "description" in one:
+            one["description"] = cleandoc(one["description"])  # up to Python 3.12, with the margin of the source
+    return msgspec.json.format(msgspec.json.encode(made), indent=1).decode()
 
 
 def write_page(runs: Sequence[Run], folder: Path) -> Path:
@@ -33,6 +38,7 @@ def write_page(runs: Sequence[Run], folder: Path) -> Path:
         picture = f"benchmark-{number + 1}.svg"
         draw(run, folder / picture)
         lines += [*_of_run(run, picture), ""]
+    lines += _cards(runs)
     target.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     return target
 
@@ -72,38 +78,39 @@ def _of_run(run: Run, picture: str) -> Iterator[str]:
         )
 
 
-def _card(one: Judged) -> Iterator[str]:
-    """What it promises, what it costs, what was found."""
-    yield f"#### {one.name}"
-    yield ""
-    known = source_of(one.name)
-    source, missing = one.source or known[0], one.missing or known[1]
-    if source:
-        yield f"- **Source**: {source}." + (f" Not taken from it: {missing}." if missing else "")
-    if one.refused:
-        yield f"- **Not judged**: {one.refused.replace('|', '/')}."
-        yield ""
-        return
-    yield f"- **Promises**: {' '.join(one.promise.split()) or 'it says nothing'}"
-    if one.cost is not None and one.cost.processor_s is not None:
-        yield f"- **Costs**: {one.cost.processor_s:.1f} s of a processor, at most {one.cost.peak_mb:.0f} MB."
+def _cards(runs: Sequence[Run]) -> Iterator[str]:
+    """Of each system what it promises, and for each corpus what it costs and what was found."""
+    yield from ("## Systems", "")
+    yield "What each promises, what it costs, and what was found where attackers know another session."
+    judged = {one.name: one for run in reversed(runs) for one in run.systems if one.name != RAW}
+    for name, one in sorted(judged.items()):
+        source, differs = source_of(name)
+        told = {"source": source, "differs": differs} if source else {"source": one.source, "differs": one.missing}
+        told["promises"] = one.promise or "it says nothing"
+        told |= {run.corpus.name: _found(own) for run in runs for own in run.systems if own.name == name}
+        yield from ("", f"### {name}", "", "| | |", "|---|---|")
+        yield from (f"| {key} | {' '.join(text.split()).replace('|', '/')} |" for key, text in told.items() if text)
+
+
+def _found(one: Judged) -> str:
     found = worst(one)
-    if found is not None:
-        area = found.figures.auc
-        yield (
-            f"- **Found**: area {_told(area)} by {found.strongest}, where attackers know {found.sessions} "
-            f"({found.learned} learned, {found.tested} tested); {found.rank1:.2f} of the people are named, by "
-            f"{found.most_named}. "
-            + ("Nothing was seen that exchanged people would not show." if is_hidden(one) else "")
-        )
-    yield ""
+    if found is None:
+        return f"not judged: {one.refused}"
+    cost = one.cost
+    spent = "" if cost is None or cost.processor_s is None else f" {cost.processor_s:.1f} s, {cost.peak_mb:.0f} MB."
+    return (
+        f"area {_told(found.figures.auc)} by {found.strongest} ({found.learned} learned, {found.tested} tested), "
+        f"{found.rank1:.2f} named by {found.most_named}."
+        + (" Hidden: nothing was seen that exchanged people would not show." if is_hidden(one) else "")
+        + spent
+    )
 
 
 def _line(one: Judged, setting: Setting) -> str:
     figures = setting.figures
     strongest = f"{setting.strongest}{', inverted' if setting.inverted else ''}"
     named = f"{setting.rank1:.2f}, {setting.most_named}"
-    rejected = _told(figures.frr_at_far["0.01"])
+    rejected = "; ".join(_told(rate) + f" at {far}" * (far != "0.01") for far, rate in figures.frr_at_far.items())
     seen = f"{setting.could_see_auc:.2f}; {setting.could_see_rank1:.2f}"
     both = f"{setting.learned}, {setting.tested}"
     cells = (one.name, both, _told(figures.auc), strongest, named, _told(figures.eer), rejected, seen)

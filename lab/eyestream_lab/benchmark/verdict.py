@@ -39,6 +39,10 @@ PURPOSES = (
 )
 
 
+_SHOWN = 3
+"""Systems shown for a purpose: those in which least is recognised."""
+
+
 def worst(system: Judged) -> Setting | None:
     """The situation with another session in which most is recognised of what is released.
 
@@ -74,7 +78,8 @@ def verdict(run: Run) -> Iterator[str]:
         found = sorted((one for one in judged if purpose.meets(one.useful)), key=_area)
         hidden = [one.name for one in found if is_hidden(one)]
         both = both or bool(hidden)
-        named = ", ".join(f"{one.name} ({_area(one):.2f})" for one in found) or "nothing"
+        named = ", ".join(f"{one.name} ({_area(one):.2f})" for one in found[:_SHOWN]) or "nothing"
+        named += f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         yield f"| {purpose.name} | {purpose.limit} | {named} | {', '.join(hidden) or 'nothing'} |"
     yield ""
     hides = [one.name for one in judged if is_hidden(one)]

@@ -141,9 +141,13 @@ def _told(one: Any) -> str:
     """One line for the terminal."""
     if one.refused:
         return f"refused: {one.refused}"
-    worst = max(one.settings, key=lambda setting: setting.figures.auc.value)
-    figures = worst.figures
+    from eyestream_lab.benchmark.verdict import worst  # noqa: PLC0415
+
+    found = worst(one)
+    if found is None:
+        return "released nothing that attackers could read"
+    area = found.figures.auc
     return (
-        f"area {figures.auc.value:.2f} [{figures.auc.low:.2f}, {figures.auc.high:.2f}], {worst.rank1:.2f} named "
-        f"({worst.sessions}; {worst.learned} learned, {worst.tested} tested)"
+        f"area {area.value:.2f} [{area.low:.2f}, {area.high:.2f}], {found.rank1:.2f} named ({found.sessions}; "
+        f"{found.learned} learned, {found.tested} tested)"
     )

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream_lab.benchmark.figures import Figures, Interval
 from eyestream_lab.benchmark.neighbours import PRESETS
 from eyestream_lab.benchmark.ours import spec_of
+from eyestream_lab.benchmark.outside import Cost
 from eyestream_lab.benchmark.page import schema, write_page
 from eyestream_lab.benchmark.run import HELD, OTHER, CorpusFacts, Judged, Run, Setting, load_run
 from eyestream_lab.benchmark.useful import useful
@@ -58,6 +60,20 @@ def test_the_verdict_follows_the_figures() -> None:
     none = "\n".join(verdict(run_of(system("sharp", 1.0, setting(0.9)), system("blind", 50.0, setting(0.5)))))
     assert "Hidden at all: blind." in none
     assert "**Nothing here is both useful and hidden.**" in none
+
+
+def test_a_card_shows_promise_cost_and_finding_of_each_system(tmp_path: Path) -> None:
+    sharp = structs.replace(system("sharp", 1.0, setting(0.9)), promise="nothing at\nall", cost=Cost(2.0, 1.5, 40.0))
+    kalman = system("kalman:sd_deg=1.0,push=500", 2.0, setting(0.55))
+    text = write_page(
+        [run_of(sharp, kalman, Judged(name="late", command="", refused="too | slow"))], tmp_path
+    ).read_text()
+    cards = text.partition("\n## Systems\n")[2]
+    assert "### sharp\n\n| | |\n|---|---|\n| promises | nothing at all |\n| small | area 0.90 [0.85, 0.95] by" in cards
+    assert "0.02 named by forest. 1.5 s, 40 MB. |" in cards
+    assert "| source | Raju and Komogortsev" in cards
+    assert "0.02 named by forest. Hidden:" in cards
+    assert "| small | not judged: too / slow |" in cards
 
 
 def gaze(t: np.ndarray, xy: np.ndarray) -> GazeRecording:
