@@ -82,7 +82,7 @@ class Columns:
     Attributes
     ----------
     time, gaze
-        Of the time; of x and y, or of the three components of a direction.
+        Of the time, "" where samples follow each other at `rate_hz`; of x and y, or of the components of a direction.
     pupil, openness
         One for each eye. A tracker that measures one pupil has one column here.
     valid
@@ -117,11 +117,14 @@ class Table:
         What stands before the decimals.
     only
         A column and a value: rows with another value are of other sensors, and left out. Empty: all rows.
+    names
+        Of all columns of a file without a header, or of a matrix.
     """
 
     delimiter: Literal["", "comma", "semicolon", "tab", "space"] = ""
     decimal: Literal["point", "comma"] = "point"
     only: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +404,7 @@ def _check(profile: Profile) -> None:
     need(0.0 < profile.pupil_min_mm < profile.pupil_max_mm, "[pupil] min_mm", "more than 0 and less than max_mm")
     in_image = profile.gaze_unit in {"image", "px"}
     need(in_image == (camera is not None), "[camera]", f"{'a' if in_image else 'no'} table: unit {profile.gaze_unit!r}")
+    need(bool(profile.columns.time) or rate is not None, "[columns] time", "a name, or rate_hz")
     wide = 3 if profile.gaze_unit == "vector" else 2
     need(len(profile.columns.gaze) == wide, "[columns] gaze", f"{wide} names: unit {profile.gaze_unit!r}")
     need((profile.pupil_unit == "none") == (not profile.columns.pupil), "[pupil] unit", "one, beside [columns] pupil")

@@ -41,6 +41,8 @@ def profile_fields(profile: Profile) -> dict[str, Any]:
     for key, unset in (("table", dataclasses.asdict(Table())), ("confidence_min", 0.0)):
         if told[key] == unset:
             del told[key]
+    if not profile.table.names:
+        told.get("table", {}).pop("names", None)
     if not told["columns"]["confidence"]:
         del told["columns"]["confidence"]
     told["detection"] = _thresholds(profile)

@@ -26,6 +26,8 @@ _SAID: dict[StatusReason, str] = {
     "window": "paused: the window's ceiling is reached",
 }
 
+_WAITING = "online: no private chunk yet; if none comes, the log of the sidecar names the cause"
+
 
 @dataclass(frozen=True, slots=True)
 class HeadlineFacts:
@@ -39,6 +41,7 @@ class HeadlineFacts:
     described : whether the stream was described.
     silent : whether chunks are overdue.
     went_back : whether its ledger went back.
+    came : whether a chunk has come since the monitor follows the stream.
     """
 
     connected: bool
@@ -47,6 +50,7 @@ class HeadlineFacts:
     described: bool
     silent: bool
     went_back: bool = False
+    came: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ def headline(facts: HeadlineFacts) -> Headline:
     | 8 | no status, or no description | nobody said that chunks come |
     | 9 | a sidecar of the broker is away, perhaps its own | what it said last may be over |
     | 10 | chunks are overdue | it says that they come, and they do not |
-    | 11 | chunks come | |
+    | 11 | no chunk has come yet | nobody has seen that they come: a tracker may send nothing, or nonsense |
+    | 12 | chunks come | |
 
     A status has one reason, so 3 and 5 to 7 never hold together: the sidecar says the worst.
     """
@@ -90,4 +95,5 @@ def headline(facts: HeadlineFacts) -> Headline:
         (facts.silent, "online, but chunks are overdue: the log of the sidecar names the cause"),
     )
     words = next((words for holds, words in worse if holds), None)
-    return Headline(words or "online: private chunks come", bad=words is not None)
+    good = "online: private chunks come" if facts.came else _WAITING
+    return Headline(words or good, bad=words is not None)

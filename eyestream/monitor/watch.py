@@ -76,7 +76,8 @@ class _Followed:
         known = self.chunks
         connected, status = (False, None) if known is None else (known.connected, known.status)
         back = self.odometer.fault is not None
-        facts = HeadlineFacts(connected, sidecar, status, self.description is not None, self.silent, back)
+        came = self.chunk_at > -math.inf
+        facts = HeadlineFacts(connected, sidecar, status, self.description is not None, self.silent, back, came)
         budget, refusals, dropped = (
             (None, Counter[str](), 0) if known is None else (known.budget, known.refusals, known.dropped)
         )

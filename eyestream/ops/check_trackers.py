@@ -20,7 +20,7 @@ _LOOK_S = 9.0
 
 
 async def tracker_findings(plan: "Plan | None") -> list[Finding]:
-    """Listen to what trackers send now; nothing is found where none sends.
+    """Listen to what trackers send now; of gaze that does not come, that is found.
 
     Parameters
     ----------
@@ -63,6 +63,8 @@ async def _gaze_findings(plan: "Plan") -> list[Finding]:
             findings.append(bad(what, GAZE_DOUBTS[feeder.doubt].rstrip("."), "Then check again"))
         elif feeder.heard:
             findings.append(good(what))
+        elif not feeder.refused:
+            findings.append(good(f"no gaze of {key.device} comes now, so nothing was checked in it"))
         if feeder.refused:
             remedy = "The sidecar's log names the reason: eyestream run"
             findings.append(bad(f"gaze of {key.device} can be read", f"{feeder.refused} messages were refused", remedy))

@@ -357,10 +357,10 @@ class _HeldGaze:
 
     @property
     def span(self) -> float:
-        """Seconds from the first to the last; infinite where the clock went back or is none."""
+        """Seconds from the first to the last; infinite where the clock went back, stands still or is none."""
         t = np.concatenate(self.times)
         seconds = float(t[-1] - t[0]) if len(t) else np.inf
-        return seconds if seconds >= 0 else np.inf
+        return seconds if seconds > 0 or len(t) == 1 else np.inf
 
     def fits(self, block: NDArray[np.float32], most: int) -> bool:
         """Whether they go into one message of `most` samples with those that wait."""

@@ -172,11 +172,17 @@ def read_columns(
 
 
 def read_numbers(
-    path: Path, names: Sequence[str], *, delimiter: str, decimal: str = ".", only: Sequence[str] = ()
+    path: Path,
+    names: Sequence[str],
+    *,
+    delimiter: str,
+    header: bool = True,
+    decimal: str = ".",
+    only: Sequence[str] = (),
 ) -> dict[str, NDArray[np.float64]]:
-    """Those columns of a table with a header that hold numbers alone; parameters and errors are of `read_columns`."""
+    """Those columns of a table that hold numbers alone; parameters and errors are of `read_columns`."""
     parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in names}
-    for columns, _ in _portions(path, names, delimiter, header=True, only=only):
+    for columns, _ in _portions(path, names, delimiter, header=header, only=only):
         for name, cells in zip(names, columns, strict=True):
             if name in parts:
                 try:

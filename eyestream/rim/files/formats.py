@@ -53,6 +53,7 @@ class Format:
 
 _OF_THE_LABORATORY = {
     ".asc": "an EyeLink file: pip install eyestream-lab",
+    ".mat": "a MATLAB file: pip install eyestream-lab",
     "_physio.tsv": "a BIDS file: pip install eyestream-lab",
     ".xdf": "an XDF file: pip install 'eyestream-lab[xdf]'",
     ".parquet": "a Parquet file: pip install 'eyestream-lab[parquet]'",

@@ -5,9 +5,10 @@
 | `.csv`, `.tsv`, `.txt`, also with `.gz` | `[columns]`: what the header has; `[table]` for another delimiter |
 | `.asc`, also with `.gz` | gaze in px with a `[camera]` for the screen, time in ms; columns are ignored |
 | `.xdf`, also with `.gz` | `[columns]`: labels of the channels, whose units must be the profile's; time in s |
+| `.mat` | `[columns]`: variables, or names of a matrix' columns in `[table] names` |
 | `_physio.tsv`, `_physio.tsv.gz` with a `.json` beside it | `[columns]`: what the JSON calls them, in its units |
 
-The last three come with eyestream-lab (`eyestream.rim.files.formats`).
+The last four come with eyestream-lab (`eyestream.rim.files.formats`).
 """
 
 from dataclasses import dataclass
@@ -104,12 +105,13 @@ def load_gaze(path: str | Path, profile: Profile) -> GazeRecording:
 def _read_table(path: Path, profile: Profile) -> GazeColumns:
     usual = "," if path.name.lower().removesuffix(".gz").endswith(".csv") else "\t"
     delimiter = DELIMITERS.get(profile.table.delimiter, usual)
-    names = _named(path, profile, read_header(path, delimiter))
+    bare = profile.table.names
+    names = list(bare) or _named(path, profile, read_header(path, delimiter))
     numbers = wanted_columns(profile, names)
     label, form = profile.columns.label, profile.table
     texts = [label] if label in names else []
     table = read_columns(
-        path, names, numbers, texts, delimiter=delimiter, header=True,
+        path, names, numbers, texts, delimiter=delimiter, header=not bare,
         decimal="," if form.decimal == "comma" else ".", only=form.only,
     )  # fmt: skip
     return GazeColumns.of(profile, table)

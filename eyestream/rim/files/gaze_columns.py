@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.gaze.intake import PER_S
 from eyestream.gaze.profile import Profile
 
 __all__ = ["UNITS", "GazeColumns", "wanted_columns"]
@@ -75,9 +76,13 @@ class GazeColumns:
             lost = np.nan_to_num(array(columns.lost)) if columns.lost else np.zeros(len(gaze))
             sure = array(columns.confidence) >= profile.confidence_min if columns.confidence else True
             valid = ((np.nan_to_num(told) != 0.0) & (lost == 0.0) & sure).astype(np.float64)
+        if columns.time:
+            time = array(columns.time)
+        else:
+            time = np.arange(len(gaze)) / profile.fixed_rate_hz * PER_S[profile.time_unit]
         labels = table.get(columns.label)
         return cls(
-            array(columns.time), gaze, several(columns.pupil), several(columns.openness), valid,
+            time, gaze, several(columns.pupil), several(columns.openness), valid,
             labels if isinstance(labels, list) else None,
         )  # fmt: skip
 
@@ -89,5 +94,5 @@ def wanted_columns(profile: Profile, names: Sequence[str]) -> list[str]:
     """
     columns = profile.columns
     pupils = columns.pupil if any(name in names for name in columns.pupil) else ()
-    extra = [name for name in (columns.valid, columns.lost, columns.confidence) if name]
-    return list(dict.fromkeys([columns.time, *columns.gaze, *pupils, *columns.openness, *extra]))
+    extra = [name for name in (columns.time, columns.valid, columns.lost, columns.confidence) if name]
+    return list(dict.fromkeys([*columns.gaze, *pupils, *columns.openness, *extra]))

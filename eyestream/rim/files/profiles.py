@@ -16,15 +16,16 @@ SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
 def matching_profiles(header: Sequence[str]) -> list[Profile]:
-    """Shipped profiles whose columns of time, gaze and pupils are in the header of a table, the most of them first.
+    """Shipped profiles whose columns of time and gaze are in the header of a table, the one with most others first.
 
-    A table without pupils may have them all but those, unless its gaze is just called x and y, as many things are.
+    One of them has to be there where gaze is just called x and y, as many things are.
     """
     found: list[tuple[int, Profile]] = []
     for name in SHIPPED:
         columns = (profile := load_profile(name)).columns
         needed = {columns.time, *columns.gaze}
-        told = len(needed & set(header)) + len(set(columns.pupil) & set(header))
+        more = {*columns.pupil, columns.valid, columns.lost, columns.confidence} & set(header)
+        told = len(needed) + len(more)
         if needed <= set(header) and (told > len(needed) or not {"x", "y"} & needed):
             found.append((told, profile))
     return [profile for _, profile in sorted(found, key=lambda one: -one[0])]

@@ -36,9 +36,11 @@ def add_parser(subparsers: Any) -> None:
         "range and speed, how many samples a second there are, and how many are lost. Propose a profile as TOML, read "
         "the file with it, and say whether the result looks like a person's gaze. FILE is only read.",
     )
+    parser.add_argument("file", type=Path, metavar="FILE", help=".csv, .tsv, .txt or .asc, also with .gz, or .mat")
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help=".csv, .tsv or .txt with a header, or .asc; also with .gz"
+        "--columns", metavar="NAMES", help="names of the columns of a FILE without a header, by commas; - is none"
     )
+    parser.add_argument("--rate", type=float, metavar="HZ", help="samples a second of a FILE without a column of time")
     parser.add_argument("--profile", metavar="P", help="try this profile instead of proposing one")
     parser.add_argument("--out", type=Path, metavar="TOML", help="write the proposed profile; must not exist")
     parser.add_argument("--picture", type=Path, metavar="PNG", help="draw the first minute as it is read")
@@ -58,14 +60,15 @@ def main(options: argparse.Namespace) -> None:
     check_file(options.file)
     if name.endswith(".npz"):
         raise RecordingError(f"{options.file}: .npz files hold rows, not gaze: try eyestream fit")
-    if options.profile is None and not name.endswith((".csv", ".tsv", ".txt", ".asc")):
+    if options.profile is None and not name.endswith((".csv", ".tsv", ".txt", ".asc", ".mat")):
         known = f"one of {', '.join(SHIPPED)}, or your own"
-        raise RecordingError(f"{options.file}: not a text table with a header: try --profile with {known}")
+        raise RecordingError(f"{options.file}: not a table of text or MATLAB: try --profile with {known}")
     unusual: list[str] = []
     if options.profile is not None:
         gaze = load_gaze(options.file, load_profile(options.profile))
     else:
-        gaze, unusual = _proposed(options.file, options.out)
+        names = options.columns.split(",") if options.columns else []
+        gaze, unusual = _proposed(options.file, options.out, names, options.rate)
     _tried(gaze, unusual)
     if options.profile is None and options.out is not None:
         print(f"written: {options.out}. Next: eyestream extract {options.file} --profile {options.out} --out DIR")
@@ -74,9 +77,11 @@ def main(options: argparse.Namespace) -> None:
         _draw(gaze, options.picture)
 
 
-def _proposed(path: Path, out: Path | None) -> tuple[GazeRecording, list[str]]:
+def _proposed(
+    path: Path, out: Path | None, names: Sequence[str], rate_hz: float | None
+) -> tuple[GazeRecording, list[str]]:
     is_eyelink = path.name.lower().removesuffix(".gz").endswith(".asc")
-    proposal = inspect_eyelink(path) if is_eyelink else inspect_table(path)
+    proposal = inspect_eyelink(path) if is_eyelink else inspect_table(path, names, rate_hz)
     if out is not None:
         proposal.plain["name"] = re.sub(r"[^a-z0-9-]+", "-", out.stem.lower()).strip("-") or "mine"
     text = proposal.toml()

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from eyestream.errors import RecordingError
 from eyestream.gaze.intake import PER_S
 from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ, Profile
-from eyestream.rim.files.delimited import DELIMITERS, opened, read_header, read_numbers
+from eyestream.rim.files.delimited import DELIMITERS, is_number, opened, read_header, read_numbers
 from eyestream.rim.files.gaze import LETTERS
 from eyestream.rim.files.gaze_columns import UNITS
 from eyestream.rim.files.profiles import matching_profiles
 from eyestream_lab.files.eyelink import screen_of
+from eyestream_lab.files.matlab import matlab_columns
 
 __all__ = ["Proposal", "inspect_eyelink", "inspect_table", "profile_text"]
 
@@ -61,6 +62,9 @@ _SLOW, _NARROW = 7.0, 1.5
 """Radians a second that hardly any step of gaze reaches; degrees within which nobody's gaze stays half of the time."""
 
 
+_BARE = "; if the file has no header, give the names of its columns: --columns t_s,x,y,-"
+
+
 @dataclass
 class Proposal:
     """Proposed keys of a profile, with reasons.
@@ -93,19 +97,33 @@ class Proposal:
         return "\n".join(lines) + "\n"
 
 
-def inspect_table(path: Path) -> Proposal:
-    """Look at a text table with a header.
+def inspect_table(path: Path, names: Sequence[str] = (), rate_hz: float | None = None) -> Proposal:
+    """Look at a table: of text, or of MATLAB.
+
+    Parameters
+    ----------
+    names
+        Names of its columns where it has none; "-" and "" are columns that nobody needs.
+    rate_hz
+        Samples a second where it has no time.
 
     Raises
     ------
     RecordingError
-        when it is no table with a header, or nothing in it looks like the time or like gaze.
+        when it is no table, or has no header, no time or nothing that looks like gaze, and nobody gave them.
     """
-    delimiter = _delimiter(path)
-    header = read_header(path, DELIMITERS[delimiter])
+    names = [name.strip() if name.strip() not in {"", "-"} else f"column {i}" for i, name in enumerate(names, start=1)]
     proposal = Proposal({"name": "mine"})  # not the file's: it stands in all rows that are made, and may be a person's
+    if path.name.lower().endswith(".mat"):
+        columns = matlab_columns(path, names)
+        proposal.reasons.append(f"{len(columns)} columns, {len(next(iter(columns.values())))} rows")
+        _found(path, columns, rate_hz, proposal, {"names": names} if names else {})
+        return proposal
+    delimiter = _delimiter(path, 2 if names else 3)
+    header = names or _header(path, DELIMITERS[delimiter])
     usual = "comma" if path.name.lower().removesuffix(".gz").endswith(".csv") else "tab"
-    table: dict[str, object] = {} if delimiter == usual else {"delimiter": delimiter}
+    table: dict[str, object] = {"names": names} if names else {}
+    table |= {} if delimiter == usual else {"delimiter": delimiter}
     decimal = _decimal(path, DELIMITERS[delimiter])
     if decimal == ",":
         table["decimal"] = "comma"
@@ -113,20 +131,28 @@ def inspect_table(path: Path) -> Proposal:
     if only:
         table["only"] = only
         proposal.reasons.append(f"column {only[0]!r}: only rows of {only[1]!r} are gaze")
-    columns = read_numbers(path, header, delimiter=DELIMITERS[delimiter], decimal=decimal, only=only)
+    signs = {"delimiter": DELIMITERS[delimiter], "decimal": decimal}
+    columns = read_numbers(path, header, header=not names, only=only, **signs)
     proposal.reasons.insert(0, f"{len(header)} columns by {delimiter}, {len(next(iter(columns.values()), []))} rows")
-    seconds = _time(path, columns, proposal)
-    _gaze(path, columns, seconds, proposal)
-    _others(columns, proposal)
+    _found(path, columns, rate_hz, proposal, table)
     _labels(path, header, DELIMITERS[delimiter], proposal)
-    if table:
-        proposal.tables["table"] = table
     for known in matching_profiles(header)[:1]:
         lens = known.camera
         wide = f", a camera of {lens.field_of_view_x_deg:g} x {lens.field_of_view_y_deg:g} degrees" if lens else ""
         said = f"shipped profile {known.name} has these columns{wide}"
         proposal.reasons.append(f"{said}: try --profile {known.name} if that is your tracker")
     return proposal
+
+
+def _found(
+    path: Path, columns: dict[str, Array], rate_hz: float | None, proposal: Proposal, table: dict[str, object]
+) -> None:
+    """What the columns are."""
+    seconds = _time(path, columns, proposal) if rate_hz is None else _even(columns, rate_hz, proposal)
+    _gaze(path, columns, seconds, proposal)
+    _others(columns, proposal)
+    if table:
+        proposal.tables["table"] = table
 
 
 def inspect_eyelink(path: Path) -> Proposal:
@@ -153,16 +179,25 @@ def inspect_eyelink(path: Path) -> Proposal:
     return Proposal(dict(plain), tables, reasons, assumed)
 
 
-def _delimiter(path: Path) -> str:
+def _delimiter(path: Path, least: int) -> str:
     with opened(path) as file:
         first = file.readline()
     counts = {name: len(first.split(sign)) for name, sign in DELIMITERS.items() if name != "space"}
     best = max(counts, key=lambda name: counts[name])
     if not first:
         raise RecordingError(f"{path}: is empty")
-    if counts[best] < 3:
-        raise RecordingError(f"{path}: line 1: names of three columns or more are wanted, by comma, semicolon or tab")
+    if counts[best] < least:
+        wanted = f"names of {least} columns or more are wanted, by comma, semicolon or tab{_BARE}"
+        raise RecordingError(f"{path}: line 1: {wanted}")
     return best
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    with opened(path) as file:
+        first = next(csv.reader(file, delimiter=delimiter), [])
+    if any(is_number(cell) for cell in first):
+        raise RecordingError(f"{path}: line 1: a header with the names of the columns is wanted{_BARE}")
+    return read_header(path, delimiter)
 
 
 def _decimal(path: Path, delimiter: str) -> str:
@@ -223,7 +258,16 @@ def _time(path: Path, columns: dict[str, Array], proposal: Proposal) -> Array:
     if not any(map(len, columns.values())):
         raise RecordingError(f"{path}: has a header and no rows")
     told = ", ".join(map(repr, columns))
-    raise RecordingError(f"{path}: no column looks like the time; the columns of numbers are {told}{back}")
+    even = "If samples follow each other evenly, give their rate: --rate HZ"
+    raise RecordingError(f"{path}: no column looks like the time; the columns of numbers are {told}{back}. {even}")
+
+
+def _even(columns: dict[str, Array], rate_hz: float, proposal: Proposal) -> Array:
+    """Seconds of samples that follow each other at a rate."""
+    proposal.plain |= {"rate_hz": rate_hz, "time_unit": "s"}
+    proposal.tables["columns"] = {"time": ""}
+    proposal.reasons.append(f"no column is the time: {rate_hz:g} samples a second")
+    return np.arange(len(next(iter(columns.values()), []))) / rate_hz
 
 
 def _gaze(path: Path, columns: dict[str, Array], seconds: Array, proposal: Proposal) -> None:
@@ -244,6 +288,10 @@ def _gaze(path: Path, columns: dict[str, Array], seconds: Array, proposal: Propo
         down = "gaze_point_3d" in names[0] and not _is_unit(points)  # in the coordinates of a scene camera
         _say_lengths(names, points[seen], proposal)
     proposal.plain |= {"gaze_unit": unit, "y_axis": "down" if down else "up"}
+    zeros = float(np.mean((points == 0.0).all(axis=1)))
+    if zeros > 0.0 and unit in {"px", "image", "vector"}:
+        proposal.plain["zero_is_lost"] = True
+        proposal.reasons.append(f"{zeros:.1%} of the samples are 0 in all components: the eye was lost")
     both = " and ".join(map(repr, names[:2]))
     proposal.reasons.append(f"columns {both}: gaze in {unit} ({why}), {ranges}, {1.0 - seen.mean():.1%} lost")
     proposal.assumed.append(f'y_axis = "{proposal.plain["y_axis"]}": the file does not say where y grows to')

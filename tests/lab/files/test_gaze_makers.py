@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from eyestream.cli.main import main
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.gaze.samples import Samples
-from eyestream.rim.files.gaze import load_gaze
+from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.events.labels import detect
 from eyestream_lab.files import layouts
@@ -262,7 +263,7 @@ def test_inspect_says_what_is_unusual(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b\n1,2\n", "names of three columns or more are wanted"),
+        ("a,b\n1,2\n", "names of 3 columns or more are wanted"),
         ("1,2,3\n4,5,6\n", "a header with the names of the columns is wanted"),
         ("name,x,y\nA,1,2\nB,2,3\n", "no column looks like the time"),
         ("t_s,x,y\n2,1,2\n1,2,3\n", "time does not go forward in 't_s'"),
@@ -277,6 +278,60 @@ def test_inspect_refuses_by_name(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(RecordingError, match=said):
         inspect_table(path)
+
+
+def extracted(tmp_path: Path, path: Path, *words: str) -> GazeRecording:
+    """What the profile that `inspect` writes reads."""
+    main(["inspect", str(path), *words, "--out", str(tmp_path / "mine.toml")])
+    return load_gaze(path, load_profile(str(tmp_path / "mine.toml")))
+
+
+@pytest.mark.parametrize("has_time", [True, False])
+def test_inspect_takes_names_and_a_rate_where_a_file_has_none(tmp_path, capsys, has_time):
+    rows = [[i / 120, x, y, 0][not has_time :] for i, (x, y) in enumerate(pixels(GAZE))]
+    path = tmp_path / "a.csv"
+    path.write_text("".join(",".join("" if np.isnan(v) else str(v) for v in row) + "\n" for row in rows))
+    with pytest.raises(SystemExit):
+        main(["inspect", str(path)])
+    assert "--columns t_s,x,y,-" in capsys.readouterr().err
+    names = "t_s,x,y,-" if has_time else "x,y,-"
+    if not has_time:
+        with pytest.raises(SystemExit):
+            main(["inspect", str(path), "--columns", names])
+        assert "--rate HZ" in capsys.readouterr().err
+    found = extracted(tmp_path, path, "--columns", names, *([] if has_time else ["--rate", "120"]))
+    assert found.profile.rate_hz == 120.0
+    np.testing.assert_allclose(found.samples.t, GAZE.t, atol=1e-6)
+    np.testing.assert_array_equal(found.samples.valid, GAZE.valid)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "variables"])
+def test_inspect_reads_matlab(tmp_path, capsys, kind):
+    place = np.nan_to_num(pixels(GAZE))
+    t_us = np.arange(len(GAZE)) * 1e6 / 120
+    path, words = tmp_path / "a.mat", ["--columns", "t_us,-,x_px,y_px"]
+    if kind == "matrix":
+        matrix = np.column_stack([t_us, np.zeros(len(GAZE)), place])
+        savemat(path, {"ETdata": {"pos": matrix, "screenRes": np.array([1024.0, 768.0])}})
+        with pytest.raises(SystemExit):
+            main(["inspect", str(path)])
+        assert "the 4 columns of 'ETdata.pos' have no names" in capsys.readouterr().err
+        with pytest.raises(SystemExit):
+            main(["inspect", str(path), "--columns", "t_us,x,y"])
+        assert "no matrix has 3 columns; the matrices are ETdata.pos (7200 x 4)" in capsys.readouterr().err
+    else:
+        savemat(path, {"t_us": t_us, "x_px": place[:, 0], "y_px": place[:, 1]})
+        words = []
+    found = extracted(tmp_path, path, *words)
+    assert found.profile.zero_is_lost
+    np.testing.assert_array_equal(found.samples.valid, GAZE.valid)
+
+
+@pytest.mark.parametrize("data", [b"", b"not a matrix" * 20, b"MATLAB 5.0 MAT-file" + bytes(200)])
+def test_a_damaged_file_of_matlab_is_refused(tmp_path, data):
+    (tmp_path / "a.mat").write_bytes(data)
+    with pytest.raises(RecordingError, match=r"a\.mat: "):
+        inspect_table(tmp_path / "a.mat")
 
 
 def test_inspect_of_what_is_no_table(tmp_path, capsys):

@@ -40,9 +40,12 @@ WORST_FIRST: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_without_a_bad_fact_chunks_come() -> None:
+def test_without_a_bad_fact_chunks_come_once_one_has_come() -> None:
     assert headline(FINE).words == "online: private chunks come"
+    waiting = headline(replace(FINE, came=False))
+    assert waiting.words == "online: no private chunk yet; if none comes, the log of the sidecar names the cause"
     assert not headline(FINE).bad
+    assert not waiting.bad
 
 
 @pytest.mark.parametrize(("words", "fact"), WORST_FIRST)
@@ -92,7 +95,7 @@ class InventedWatch:
         one.chunks = type("", (), {})()
         vars(one.chunks).update(connected=True, status=Status("online", "ready"), budget=None, refusals={}, dropped=0)
         one.chunks.refusals = one.unshown.copy()
-        one.chunks.meta = found.meta
+        one.chunks.meta, one.chunk_at = found.meta, 0.0
         self.watch._describe(one, one.chunks)
         return one
 

@@ -40,6 +40,9 @@ async def shown(browser: Browser, script: str, wanted: Any) -> None:
     raise AssertionError(f"{script} is {found!r}, not {wanted!r}; {browser.complaints()}")
 
 
+WAITING = "online: no private chunk yet; if none comes, the log of the sidecar names the cause"
+
+
 def text(place: str) -> str:
     return f"document.getElementById('{place}').textContent"
 
@@ -51,7 +54,7 @@ async def watched(mosquitto: Mosquitto, browser: Browser, **stream: Any) -> Asyn
         await asyncio.to_thread(browser.complaints)
         await asyncio.to_thread(browser.asked_for)
         await asyncio.to_thread(browser.open, address)
-        await shown(browser, text("state"), "online: private chunks come")
+        await shown(browser, text("state"), WAITING)
         yield spoken
         asked = await asyncio.to_thread(browser.asked_for)
         assert asked
@@ -183,7 +186,7 @@ async def test_the_headline_is_the_worst_that_is_known(mosquitto: Mosquitto, bro
         await shown(browser, text("state"), "the sidecar is away: nothing is released")
         await stream.sidecar("online", "ready")
         await stream.status("online", "ready")
-        await shown(browser, text("state"), "online: private chunks come")
+        await shown(browser, text("state"), WAITING)
     await shown(browser, text("state"), "the monitor is away: what is shown is old")
 
 

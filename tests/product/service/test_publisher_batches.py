@@ -117,6 +117,15 @@ async def test_gaze_goes_by_time(mosquitto: Mosquitto, count: int) -> None:
     np.testing.assert_array_equal(np.concatenate([times for times, _ in found]), t)
 
 
+@pytest.mark.parametrize("t", [5.0, np.nan], ids=["stands still", "is none"])
+async def test_gaze_whose_clock_does_not_run_is_sent_too(mosquitto: Mosquitto, t: float) -> None:
+    """The sidecar names such a clock: a publisher that waited for time to pass would hide it."""
+    async with heard(mosquitto) as got, Publisher(mosquitto.url, "d") as publisher:
+        for first in range(4):
+            await publisher.send_gaze(t, rows(first, 1)[0])
+        await until(lambda: len(got) >= 2)
+
+
 async def test_messages_that_wait_for_room_when_the_link_goes_are_not_taken() -> None:
     """Three tasks hand over at once: one message is with the broker, one is next, and one waits for room."""
 
