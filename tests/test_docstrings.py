@@ -1,5 +1,6 @@
 """Every example in a docstring is run."""
 
+import ast
 import doctest
 import importlib
 
@@ -12,6 +13,14 @@ MODULES = [name for name, path in modules() if ">>> " in path.read_text(encoding
 
 def test_there_are_examples() -> None:
     assert {"eyestream.sdk.publisher", "eyestream_lab.audit.estimate"} <= set(MODULES)
+    assert sum(examples_in(path.read_text(encoding="utf-8")) for _, path in modules()) >= 60
+
+
+def examples_in(source: str) -> int:
+    """Docstrings of a module, its classes and its functions that have an example."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
+    return sum(">>> " in (ast.get_docstring(node) or "") for node in nodes)
 
 
 @pytest.mark.parametrize("name", MODULES)

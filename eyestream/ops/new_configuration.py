@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 import tomllib
 from dataclasses import dataclass
 
@@ -11,16 +12,49 @@ from eyestream.errors import ConfigError
 from eyestream.ops.asked_sets import ASKED_CALIBRATION, asked_features
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.package_data import default_epsilon, fresh_configuration, without_baseline
+from eyestream.rim.files.package_data import DATA
 from eyestream.streams import StreamSpec
 
-__all__ = ["ChosenTables", "at_broker", "of_features", "of_mechanism", "reach_of_features"]
+__all__ = [
+    "ChosenTables",
+    "at_broker",
+    "default_epsilon",
+    "fresh_configuration",
+    "of_features",
+    "of_mechanism",
+    "reach_of_features",
+]
 
 _REACH_S = 31.5
 """Seconds of gaze that a row of the 52 features depends on: its window of 30 s, and 1.47 s, the memory of the corpus'
 front end (smi-glasses). For another tracker `eyestream check` and `guarantee` know it."""
 
 _NO_CLASS = "# without `correlation`: a class of processes says nothing of a session's baseline\n"
+
+
+def default_epsilon() -> float:
+    """Epsilon of a chunk in the commented configuration."""
+    tables = tomllib.loads((DATA / "sidecar.toml").read_text(encoding="utf-8"))
+    return float(tables["stream"][0]["privacy"]["epsilon"])
+
+
+def fresh_configuration() -> str:
+    """The commented configuration, with a random pseudonym for its device and a name of its own for its sidecar."""
+    text = (DATA / "sidecar.toml").read_text(encoding="utf-8")
+    for pattern, new in (
+        (r'^id = "hmd-[0-9a-f]+"$', f'id = "hmd-{secrets.token_hex(5)}"'),
+        (r'^name = "sidecar"$', f'name = "sidecar-{secrets.token_hex(4)}"'),
+    ):
+        text, count = re.subn(pattern, new, text, count=1, flags=re.MULTILINE)
+        assert count == 1, pattern
+    return text
+
+
+def _without_baseline(text: str) -> str:
+    """The fresh configuration without what it says of a baseline, for a calibration that takes none."""
+    for pattern in (r"^# This one withholds .*\n(# .*\n)+", r", as this one$"):
+        text = re.sub(pattern, "", text, count=1, flags=re.MULTILINE)
+    return text
 
 
 def reach_of_features(rate_hz: float) -> StreamSpec:
@@ -97,7 +131,7 @@ class ChosenTables:
         text = re.sub(r"touches up to \d+ chunks of \d+ rows", touched, text, count=1)
         if self.withheld_s:
             return re.sub(r"(?m)^(correlation = )", r"# \1", text, count=1)
-        return re.sub(r"(?m)^# (correlation = )", r"\1", without_baseline(text), count=1)
+        return re.sub(r"(?m)^# (correlation = )", r"\1", _without_baseline(text), count=1)
 
     def for_purpose(self, text: str, purpose: str) -> str:
         """The text of `into`, with the purpose and its price in the place of calibration and epsilon."""
@@ -138,7 +172,7 @@ def of_mechanism(mechanism: str, fresh: str) -> str:
     for option in chosen.switched_on:
         text = text.replace(f"# {option} = false", f"{option} = true", 1)
     if chosen.session_bound:
-        text = without_baseline(text).replace("# correlation = ", "correlation = ", 1)
+        text = _without_baseline(text).replace("# correlation = ", "correlation = ", 1)
     return text
 
 

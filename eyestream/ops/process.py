@@ -14,14 +14,12 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 
-__all__ = ["Notifier"]
-
 try:
     import resource
 except ImportError:
     resource = None  # type: ignore[assignment]
 
-__all__ = ["keep_memory_private", "memory_is_private", "not_forbidden"]
+__all__ = ["Notifier", "keep_memory_private", "memory_is_private", "not_forbidden"]
 
 _GET_DUMPABLE, _SET_DUMPABLE = 3, 4
 _LINUX = ("linux", "android")  # Python 3.13 and later tell Android from Linux

@@ -12,7 +12,7 @@ and `rows_of_gaze` for rows that are made of them.
 
 from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.corpora.claims import Promise
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey, open_corpus
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey, open_corpus
 from eyestream_lab.corpora.kinds import FIXATIONS, MAPS, ROWS, Kind, Map, gaze_kind, rows_of_gaze
 from eyestream_lab.corpora.layouts import open_folder
 from eyestream_lab.corpora.registry import SYSTEMS, SystemEntry, make_system
@@ -24,7 +24,7 @@ __all__ = [
     "MAPS",
     "ROWS",
     "SYSTEMS",
-    "Corpus",
+    "Dataset",
     "Kind",
     "Map",
     "Part",

@@ -26,10 +26,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream.core.additive.leakage import ball_gain
 from eyestream.core.additive.signals import Transform
 from eyestream.core.calibration import PerFeatureTables
 from eyestream.core.frame import Frame
-from eyestream.core.leakage import ball_gain, composed_gain
+from eyestream.core.leakage import composed_gain
 from eyestream.core.noise import Noise
 from eyestream.core.noise.laws import COORDINATE_DEVIATION, DIGIT_DEVIATION, LaplaceLaw, ideal_rate
 from eyestream.core.portable import total

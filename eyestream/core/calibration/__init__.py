@@ -1,12 +1,6 @@
 """Public figures that mechanisms are built from. Pure; the laboratory learns them from a corpus."""
 
-from eyestream.core.calibration.calibration import (
-    SCHEMA_VERSION,
-    Calibration,
-    Provenance,
-    recording_hash,
-    row_fingerprints,
-)
+from eyestream.core.calibration.calibration import SCHEMA_VERSION, Calibration, Provenance
 from eyestream.core.calibration.tables import JointTables, PerFeatureTables, Tables
 
 __all__ = [
@@ -16,6 +10,4 @@ __all__ = [
     "PerFeatureTables",
     "Provenance",
     "Tables",
-    "recording_hash",
-    "row_fingerprints",
 ]

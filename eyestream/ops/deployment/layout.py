@@ -17,8 +17,9 @@ from typing import Literal
 import msgspec
 
 from eyestream.errors import ConfigError
+from eyestream.ops.new_configuration import fresh_configuration
 from eyestream.rim.config.tables import LOCAL_BROKER
-from eyestream.rim.files.package_data import DATA, fresh_configuration
+from eyestream.rim.files.package_data import DATA
 
 __all__ = [
     "APPLICATION",

@@ -5,22 +5,28 @@ LEDGER.md says how a file is replaced, what the lock is on, and what each system
 
 import errno
 import importlib
+import itertools
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eyestream.errors import LedgerError
-from eyestream.rim.ledger.seal import UNIT, Seal, SealedFile, unsealed
 
 try:
     import fcntl
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["LedgerFile", "create_file", "held_alone", "is_held", "put", "read_pieces", "remove"]
+if TYPE_CHECKING:
+    from eyestream.rim.ledger.seal import Seal, SealedFile
+
+__all__ = ["SEALED", "UNIT", "LedgerFile", "create_file", "held_alone", "is_held", "put", "read_pieces", "remove"]
+
+SEALED, UNIT = b"EYESEALD", 64
+"""First bytes of a sealed file; bytes of its head, of a record, and of a part of a snapshot."""
 
 _PIECE_BYTES = 1 << 22
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -246,7 +252,7 @@ class LedgerFile:
         Missing, unreadable, not writable, open to others, or held by another process.
     """
 
-    def __init__(self, path: Path, seal: Seal | None = None) -> None:
+    def __init__(self, path: Path, seal: "Seal | None" = None) -> None:
         self._path, self._seal = path, seal
         self._sealed: SealedFile | None = None
         self._prepared: SealedFile | None = None
@@ -278,7 +284,15 @@ class LedgerFile:
 
     def pieces(self) -> Iterator[bytes]:
         """The bytes of the file, from its beginning, unsealed; all of them must be read before anything is written."""
-        self._sealed = yield from unsealed(self._path, _pieces(self._path, self._fd), self._seal)
+        pieces = _pieces(self._path, self._fd)
+        first = next(pieces, b"")
+        if first.startswith(SEALED):
+            from eyestream.rim.ledger.seal import unsealed  # noqa: PLC0415  for who seals
+
+            self._sealed = yield from unsealed(self._path, itertools.chain([first], pieces), self._seal)
+        else:
+            yield first
+            yield from pieces
 
     def is_there(self, size: int) -> bool:
         """Whether the name still leads to this file, and nobody else has written it: it has `size` bytes.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.meter import Odometer
@@ -20,9 +20,11 @@ from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book
 from eyestream.rim.ledger.records import LAST_DAY, Header, check_name
-from eyestream.rim.ledger.seal import Seal
 from eyestream.rim.ledger.writer import Writer
 from eyestream.streams import StreamKey
+
+if TYPE_CHECKING:
+    from eyestream.rim.ledger.seal import Seal
 
 __all__ = ["SPARE_DAYS", "Ledger", "Pace", "passed"]
 
@@ -106,7 +108,7 @@ class Ledger:
         ceilings: Ceilings,
         suffices: Callable[[Book], bool] = lambda book: False,
         passed: Callable[[], float] = passed,
-        seal: Seal | None = None,
+        seal: "Seal | None" = None,
     ) -> None:
         self._path, self._ceilings = path, ceilings
         self._lock = threading.Lock()

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from eyestream.core.days import Days
 from eyestream.core.meter import Odometer
 from eyestream.rim.ledger.book import read_book
-from eyestream.rim.ledger.file import create_file, read_pieces
+from eyestream.rim.ledger.file import UNIT, create_file, read_pieces
 from eyestream.rim.ledger.records import Header, write_header
-from eyestream.rim.ledger.seal import UNIT, Seal, unsealed
+from eyestream.rim.ledger.seal import Seal, unsealed
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.streams import StreamKey
 

@@ -16,13 +16,11 @@ from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 from eyestream.errors import ConfigError, LedgerError
+from eyestream.rim.ledger.file import SEALED, UNIT
 
-__all__ = ["UNIT", "Seal", "SealedFile", "seal_by", "unsealed"]
+__all__ = ["Seal", "SealedFile", "seal_by", "unsealed"]
 
-UNIT = 64
-"""A record, and a part of a snapshot."""
-
-_MAGIC = b"EYESEALD" + (1).to_bytes(8, "little")
+_MAGIC = SEALED + (1).to_bytes(8, "little")
 _SALT, _CHECK = slice(16, 48), slice(48, 64)
 _SHORTEST_KEY, _LONGEST_KEY = 32, 4096
 
@@ -119,7 +117,7 @@ def unsealed(path: Path, pieces: Iterable[bytes], seal: Seal | None) -> Generato
         if place == 0:
             if len(held) < UNIT:
                 continue
-            if held[:8] == _MAGIC[:8]:
+            if held.startswith(SEALED):
                 if seal is None:
                     raise LedgerError(f"{path}: is sealed; use --config FILE with its key as [sidecar] ledger_key")
                 sealed = seal.file_of(held[:UNIT])

@@ -6,6 +6,7 @@ There must be one caller at a time, and none after an OSError.
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eyestream.core.accountant import Announcement
 from eyestream.core.charge import Charge
@@ -15,8 +16,10 @@ from eyestream.rim.ledger import records
 from eyestream.rim.ledger.book import Book, LedgerStream, no_collection, read_book
 from eyestream.rim.ledger.file import LedgerFile
 from eyestream.rim.ledger.records import RECORD_BYTES, SlotFields
-from eyestream.rim.ledger.seal import Seal
 from eyestream.streams import StreamKey
+
+if TYPE_CHECKING:
+    from eyestream.rim.ledger.seal import Seal
 
 __all__ = ["Writer"]
 
@@ -40,7 +43,7 @@ class Writer:
         As `LedgerFile` and `Book`.
     """
 
-    def __init__(self, path: Path, suffices: Callable[[Book], bool], seal: Seal | None) -> None:
+    def __init__(self, path: Path, suffices: Callable[[Book], bool], seal: "Seal | None") -> None:
         self._path, self._seals = path, seal is not None
         self._file = LedgerFile(path, seal)
         try:

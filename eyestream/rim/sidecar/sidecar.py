@@ -23,7 +23,6 @@ from eyestream.errors import ConfigError
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.identity import client_id, ledger_name, wearer_number
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, Will
@@ -548,7 +547,11 @@ def assemble(
     require_real_noise(plan.mechanisms.values())
     settings = plan.settings
     with contextlib.ExitStack() as stack:
-        seal = seal_by(settings.sidecar.ledger_key)
+        seal = None
+        if settings.sidecar.ledger_key is not None:
+            from eyestream.rim.ledger.seal import seal_by  # noqa: PLC0415  for who seals
+
+            seal = seal_by(settings.sidecar.ledger_key)
         ledger = stack.enter_context(Ledger(settings.sidecar.ledger, ceilings=plan.ceilings, seal=seal))
         reserving: SpendingLedger = ledger
         if settings.sidecar.second_place is not None:

@@ -34,7 +34,7 @@ from eyestream_lab.benchmark.windows import GROUPS
 from eyestream_lab.study.classifiers import match_means, window_scores
 from eyestream_lab.study.people.rbfn import EventNetworks
 
-__all__ = ["ATTACKERS", "LIST_VERSION", "TOGETHER", "Trial", "attack_all", "standardised"]
+__all__ = ["ATTACKERS", "LIST_VERSION", "TOGETHER", "RecognitionTrial", "attack_all", "standardised"]
 
 Array = NDArray[np.float64]
 LIST_VERSION = "1"
@@ -45,7 +45,7 @@ _FLOOR = 1e-12
 
 
 @dataclass(frozen=True)
-class Trial:
+class RecognitionTrial:
     """Named and unnamed recordings of the same P people, in one order; each has one or more on either side."""
 
     known: Sequence[Sequence[Seen]]
@@ -84,7 +84,7 @@ def _alike(side: list[Array]) -> list[Array]:
     return [(own - mean) / scale for own in side]
 
 
-def _discriminants(groups: Sequence[str], trial: Trial, seed: int) -> Array:
+def _discriminants(groups: Sequence[str], trial: RecognitionTrial, seed: int) -> Array:
     known, unknown = trial.windows(groups)
     rows, who = np.concatenate(known), np.repeat(np.arange(len(known)), [len(own) for own in known])
     if len(rows) <= len(known):  # one window each: nothing tells how a person varies
@@ -94,7 +94,7 @@ def _discriminants(groups: Sequence[str], trial: Trial, seed: int) -> Array:
     return np.array([np.maximum(learned.predict_log_proba(own[:, moving]), -50.0).mean(axis=0) for own in unknown])
 
 
-def _forest(groups: Sequence[str], trial: Trial, seed: int) -> Array:
+def _forest(groups: Sequence[str], trial: RecognitionTrial, seed: int) -> Array:
     known, unknown = trial.windows(groups)
     who = np.repeat(np.arange(len(known)), [len(own) for own in known])
     with warnings.catch_warnings():
@@ -103,7 +103,7 @@ def _forest(groups: Sequence[str], trial: Trial, seed: int) -> Array:
     return np.array([learned.predict_proba(own).mean(axis=0) for own in unknown])
 
 
-def _other_people(groups: Sequence[str], trial: Trial, seed: int) -> Array:
+def _other_people(groups: Sequence[str], trial: RecognitionTrial, seed: int) -> Array:
     """Log likelihood ratio of one person against two, under two normal laws: of people, and of sessions of a person.
 
     Both laws are learned from both sessions of other people: a pair is scored by laws that saw neither of its people.
@@ -146,7 +146,7 @@ def _likelier(unknown: Array, known: Array, alike: Array) -> Array:
     return np.asarray((unknown**2 @ square)[:, None] + known**2 @ square + (unknown * cross) @ known.T)
 
 
-def _event_networks(trial: Trial, seed: int) -> Array:
+def _event_networks(trial: RecognitionTrial, seed: int) -> Array:
     networks = EventNetworks([[one.events for one in own if one.events] for own in trial.known], seed)
     return np.array([np.mean([networks.scores(s.events) for s in own if s.events], axis=0) for own in trial.unknown])
 
@@ -155,12 +155,12 @@ def _rows(side: Sequence[Sequence[Seen]]) -> list[Array]:
     return [np.concatenate([one.rows for one in own if one.rows is not None]) for own in side]
 
 
-def _row_networks(trial: Trial, seed: int) -> Array:
+def _row_networks(trial: RecognitionTrial, seed: int) -> Array:
     (found,) = window_scores("RBF network", _rows(trial.known), [_rows(trial.unknown)], seed)
     return np.array([own.mean(axis=0) for own in found])
 
 
-def _row_means(trial: Trial, seed: int) -> Array:
+def _row_means(trial: RecognitionTrial, seed: int) -> Array:
     return match_means(_rows(trial.known), _rows(trial.unknown), 2)
 
 
@@ -168,7 +168,7 @@ def _row_means(trial: Trial, seed: int) -> Array:
 class _Listed:
     """An attacker, what a trial needs to have for it, and whether it is one of the papers."""
 
-    run: Callable[[Trial, int], Array]
+    run: Callable[[RecognitionTrial, int], Array]
     needs: tuple[str, ...] = ()
     papers: bool = False
 
@@ -191,7 +191,9 @@ ATTACKERS: Mapping[str, _Listed] = {
 }
 
 
-def attack_all(trial: Trial, seed: int, only: Sequence[str] | None = None, *, papers: bool = True) -> dict[str, Array]:
+def attack_all(
+    trial: RecognitionTrial, seed: int, only: Sequence[str] | None = None, *, papers: bool = True
+) -> dict[str, Array]:
     """Standardised scores (P, P) of all that can be run, and `TOGETHER`: larger is likelier, unnamed people first.
 
     Parameters

@@ -10,7 +10,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.corpora.corpus import PARTICIPANTS, Corpus, Part, open_corpus, participants_table
+from eyestream_lab.corpora.corpus import PARTICIPANTS, Dataset, Part, open_corpus, participants_table
 from eyestream_lab.corpora.kinds import ROWS, gaze_kind
 from eyestream_lab.releases.gaze import places
 
@@ -30,7 +30,7 @@ def write_recording(recording: GazeRecording, path: Path) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def write_corpus(corpus: Corpus[GazeRecording], folder: Path) -> Corpus[GazeRecording]:
+def write_corpus(corpus: Dataset[GazeRecording], folder: Path) -> Dataset[GazeRecording]:
     """The corpus as such tables, with `participants.tsv`, in a new folder."""
     folder.mkdir(parents=True)
     parts = []
@@ -42,11 +42,11 @@ def write_corpus(corpus: Corpus[GazeRecording], folder: Path) -> Corpus[GazeReco
     return open_corpus(folder, gaze_kind(load_profile("degrees").at_rate(_rate(corpus))))
 
 
-def _rate(corpus: Corpus[GazeRecording]) -> float:
+def _rate(corpus: Dataset[GazeRecording]) -> float:
     return corpus.load(corpus.parts[0]).profile.fixed_rate_hz
 
 
-def load_released(folder: Path, corpus: Corpus[Any], who: str) -> dict[tuple[str, str], GazeRecording | Recording]:
+def load_released(folder: Path, corpus: Dataset[Any], who: str) -> dict[tuple[str, str], GazeRecording | Recording]:
     """What a system wrote, by person and task: recordings of gaze under the names of the raw ones, or as its own
     `participants.tsv` names them; those that end with .npz are rows of the 52 features.
 
@@ -65,7 +65,7 @@ def load_released(folder: Path, corpus: Corpus[Any], who: str) -> dict[tuple[str
     profile = load_profile("degrees")
     found: dict[tuple[str, str], GazeRecording | Recording] = {}
     rows = any(folder.glob("*.npz"))
-    released: Corpus[Any] = open_corpus(folder, ROWS if rows else gaze_kind(profile))
+    released: Dataset[Any] = open_corpus(folder, ROWS if rows else gaze_kind(profile))
     for part in released.parts:
         found[part.person, part.task] = released.load(part)
     lacking = [part for part in corpus.parts if (part.person, part.task) not in found]

@@ -21,14 +21,14 @@ from threadpoolctl import threadpool_limits
 from eyestream.errors import ConfigError, OperatorError
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream.version import VERSION
-from eyestream_lab.benchmark.attackers import LIST_VERSION, Trial, attack_all, standardised
+from eyestream_lab.benchmark.attackers import LIST_VERSION, RecognitionTrial, attack_all, standardised
 from eyestream_lab.benchmark.figures import Figures, Interval, area_of, figures_of, rank1_of, seen_from
 from eyestream_lab.benchmark.folders import load_released, write_corpus, write_side
 from eyestream_lab.benchmark.ours import PROMISE
 from eyestream_lab.benchmark.outside import Cost, Program, scores_in
 from eyestream_lab.benchmark.seen import Halves, halved, halves_of
 from eyestream_lab.benchmark.useful import Released, gaze_of, rows_of, useful
-from eyestream_lab.corpora.corpus import Corpus
+from eyestream_lab.corpora.corpus import Dataset
 from eyestream_lab.releases.known import known_scores
 from eyestream_lab.releases.measures import halves
 
@@ -158,7 +158,7 @@ def load_run(path: Path) -> Run:
 
 
 def benchmark(
-    corpus: Corpus[GazeRecording],
+    corpus: Dataset[GazeRecording],
     wanted: Sequence[Wanted],
     out: Path,
     *,
@@ -224,7 +224,7 @@ def _begun(out: Path, run: Run) -> Run:
     return msgspec.structs.replace(run, systems=tuple(one for one in before.systems if not one.refused))
 
 
-def _facts(corpus: Corpus[GazeRecording], name: str, tasks_are: str, left_out: Sequence[str]) -> CorpusFacts:
+def _facts(corpus: Dataset[GazeRecording], name: str, tasks_are: str, left_out: Sequence[str]) -> CorpusFacts:
     digest, seconds = hashlib.sha256(), 0.0
     for part in corpus.parts:
         digest.update(f"{part.person}\t{part.task}\n".encode() + corpus.path(part).read_bytes())
@@ -249,7 +249,7 @@ class _Judge:
 
     def __init__(
         self,
-        corpus: Corpus[GazeRecording],
+        corpus: Dataset[GazeRecording],
         attackers: Sequence[Program],
         only: Sequence[str] | None,
         *,
@@ -313,7 +313,7 @@ class _Judge:
         found: dict[str, list[Array]] = defaultdict(list)
         gaze = all(isinstance(one, GazeRecording) for side in (known, unknown) for one in side[1].values())
         for number, (learn, test) in enumerate(picks):
-            trial = Trial(self._picked(known[0], learn), self._picked(unknown[0], test))
+            trial = RecognitionTrial(self._picked(known[0], learn), self._picked(unknown[0], test))
             own = attack_all(trial, self._seed + number, self._only, papers=papers and number == 0)
             for program in self._attackers if gaze else ():  # they read no rows
                 one, other = (

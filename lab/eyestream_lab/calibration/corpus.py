@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.anchor import BASELINE_S, Anchor, Baseline
-from eyestream.core.calibration.calibration import Calibration, Provenance, product, recording_hash, row_fingerprints
+from eyestream.core.calibration.calibration import Calibration, Provenance, product
 from eyestream.core.calibration.tables import Tables
 from eyestream.core.frame import Domain
 from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark, same_rate
 from eyestream_lab.calibration.anchors import anchor_of
+from eyestream_lab.calibration.fingerprints import recording_hash, row_fingerprints
 
 __all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "in_sequence", "refuse_twice", "whole_chunks"]
 

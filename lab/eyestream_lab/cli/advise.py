@@ -14,9 +14,8 @@ from eyestream.cli.progress import busy, load_all
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 from eyestream.ops.asked_sets import ASKED_CALIBRATION, sets_and_traits
-from eyestream.ops.new_configuration import of_features
+from eyestream.ops.new_configuration import fresh_configuration, of_features
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.package_data import fresh_configuration
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.plan.words import too_little

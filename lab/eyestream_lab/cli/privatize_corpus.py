@@ -16,7 +16,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.cli.options import own_options
 from eyestream_lab.cli.privatize_words import tracker
 from eyestream_lab.corpora.attacked import attacked
-from eyestream_lab.corpora.corpus import PARTICIPANTS, Corpus
+from eyestream_lab.corpora.corpus import PARTICIPANTS, Dataset
 from eyestream_lab.corpora.kinds import FIXATIONS, ROWS, Kind, gaze_kind, rows_of_gaze
 from eyestream_lab.corpora.layouts import open_folder
 from eyestream_lab.corpora.registry import SYSTEMS, SystemEntry, make_system
@@ -124,7 +124,7 @@ def main(options: argparse.Namespace) -> None:
     print(f"{options.out / 'CLAIM.md'} says this for readers, and claim.json for machines.")
 
 
-def _of_calibration(options: argparse.Namespace, corpus: Corpus[Any]) -> Iterator[str]:
+def _of_calibration(options: argparse.Namespace, corpus: Dataset[Any]) -> Iterator[str]:
     """Where the first recording does not fit a calibration, as it is said of recordings one by one."""
     if options.calibration is None or corpus.kind.name != "rows":
         return

@@ -19,7 +19,7 @@ from eyestream.gaze.entry import SHIPPED
 from eyestream.streams import same_rate
 from eyestream_lab.corpora.kinds import Extent, Kind
 
-__all__ = ["PARTICIPANTS", "Corpus", "Part", "Survey", "open_corpus", "participants_table", "table_of"]
+__all__ = ["PARTICIPANTS", "Dataset", "Part", "Survey", "open_corpus", "participants_table", "table_of"]
 
 Data = TypeVar("Data")
 
@@ -95,7 +95,7 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Corpus(Generic[Data]):
+class Dataset(Generic[Data]):
     """Recordings of people at tasks, in one folder.
 
     Attributes
@@ -187,7 +187,7 @@ class Corpus(Generic[Data]):
         return Survey(extents, digest.hexdigest(), self.kind.rate_hz)
 
 
-def open_corpus(folder: Path, kind: Kind[Data]) -> Corpus[Data]:
+def open_corpus(folder: Path, kind: Kind[Data]) -> Dataset[Data]:
     """The corpus in a folder; no recording is opened yet.
 
     Raises
@@ -207,7 +207,7 @@ def open_corpus(folder: Path, kind: Kind[Data]) -> Corpus[Data]:
     if not parts:
         raise RecordingError(f"{path}: names no recording")
     _check(path, parts, kind)
-    return Corpus(folder, kind, parts, tuple(name for name in header if name not in _COLUMNS))
+    return Dataset(folder, kind, parts, tuple(name for name in header if name not in _COLUMNS))
 
 
 def table_of(path: Path) -> list[list[str]]:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream_lab.corpora.claims import EVENTS, LANDINGS, PUBLIC, PlausibleDeniability, Promise
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.deniability import check_deniability, people_alike
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.events import Canvas, Events, events_of
@@ -204,13 +204,13 @@ class EventSynthPD:
         """Options as given, and what saccades are coded with."""
         return {"k": self.k, "gamma": self.gamma, "tries": TRIES, "saccades": self.coded}
 
-    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[GazeRecording], survey: Survey) -> list[Unit]:
         """A task each."""
         survey.check_rate()
         corpus.check_cohort(self.k)
         return tasks_of(corpus)
 
-    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[GazeRecording], survey: Survey) -> Promise:
         """Plausible deniability of the released events."""
         return Promise(
             PlausibleDeniability(
@@ -232,7 +232,7 @@ class EventSynthPD:
         )
 
     def release(
-        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
         """Each person's own timeline, lost where no draw passed; the models of a task are in memory."""
         events = [events_of(corpus.load(part)) for part in unit.parts]

@@ -25,7 +25,7 @@ from eyestream.core.noise.laws import LaplaceLaw, ideal_rate
 from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.claims import MISSING, ROWS, WHO, Promise, exact, of_person
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.ksame import filled
 from eyestream_lab.corpora.streams import check_calibration
@@ -95,7 +95,7 @@ class ExponentialDP:
         except OverflowError as error:
             raise ConfigError(f"{self.name}: epsilon {self.epsilon:g} with {rows} rows: {error}") from None
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Recording], survey: Survey) -> list[Unit]:
         """A task each."""
         check_calibration(self.calibration, corpus, survey)
         units = tasks_of(corpus)
@@ -103,13 +103,13 @@ class ExponentialDP:
             self.law(_longest(survey, unit, self.every))
         return units
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """Pure differential privacy of a person."""
         features, one = int((~self.calibration.constant).sum()), exact("feature of a recording", self.epsilon)
         return Promise(of_person(one, features * corpus.most(), self.name), (), (WHO, *_as_it_is(self.every)), (one,))
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """One recording after the other."""
         calibration, longest = self.calibration, _longest(survey, unit, self.every)
@@ -171,12 +171,12 @@ class ExponentialAsPrinted:
         """Options as given."""
         return {"epsilon": self.epsilon, "every": self.every, "as_published": True}
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Recording], survey: Survey) -> list[Unit]:
         """A task each."""
         survey.check_rate()
         return tasks_of(corpus)
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """None."""
         return Promise(
             NoClaim("the published noise does not bound what a release reveals, though the text says that it does"),
@@ -185,7 +185,7 @@ class ExponentialAsPrinted:
         )
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """One recording after the other; two passes."""
         longest = _longest(survey, unit, self.every)

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.claims import WHO, KAnonymity, Promise
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.system import Unit, tasks_of
 
@@ -89,7 +89,7 @@ def filled(rows: Array) -> Array:
     return np.asarray(np.where(there.any(axis=0), np.take_along_axis(rows, chosen, axis=0), np.nan))
 
 
-def group_mean(corpus: Corpus[Recording], survey: Survey, group: Sequence[Part], k: int) -> Recording:
+def group_mean(corpus: Dataset[Recording], survey: Survey, group: Sequence[Part], k: int) -> Recording:
     """The one recording that stands for all of a group; one member is in memory at a time.
 
     Row by row and feature by feature the mean of the members who have a value; NaN where fewer than k have one. The
@@ -129,7 +129,7 @@ class OfGroups(Generic[Data]):
         """Options as given."""
         return {"k": self.k}
 
-    def units(self, corpus: Corpus[Data], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Data], survey: Survey) -> list[Unit]:
         """A task each."""
         survey.check_rate()
         corpus.check_cohort(self.k)
@@ -142,13 +142,13 @@ class KSameSelect(OfGroups[Recording]):
 
     name = "k-same-select"
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """k-anonymity of each task by itself."""
         many = (ACROSS,) if len(corpus.tasks) > 1 else ()
         return Promise(KAnonymity(self.k, AMONG, KNOWS), (*NOT_PROMISED, *many, AGAIN), (WHO,))
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Every member as its group."""
         for group in parts_of_groups(unit.parts, self.k):
@@ -162,19 +162,19 @@ class KSameOnePartition(OfGroups[Recording]):
 
     name = "k-same-select-one-partition"
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Recording], survey: Survey) -> list[Unit]:
         """The whole corpus, whose tasks have one partition."""
         survey.check_rate()
         corpus.check_cohort(self.k)
         return [Unit("all tasks", corpus.parts)]
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """k-anonymity of all of a person's recordings together."""
         claim = KAnonymity(self.k, "the people of the corpus", "all raw recordings of all tasks")
         return Promise(claim, (*NOT_PROMISED, AGAIN), (WHO,))
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Every member as its group, at every task."""
         for people in groups_of(corpus.people, self.k, ""):

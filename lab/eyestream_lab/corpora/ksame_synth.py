@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from eyestream.core.kinds import NoClaim
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream_lab.corpora.claims import EVENTS, PUBLIC, WHO, KAnonymity, Promise
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.events import Canvas, Events, Timeline, events_of, normal_fixation
 from eyestream_lab.corpora.ksame import ACROSS, AGAIN, AMONG, KNOWS, OfGroups, parts_of_groups
@@ -92,7 +92,7 @@ class KSameSynth(OfGroups[GazeRecording]):
 
     name = "k-same-synth"
 
-    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[GazeRecording], survey: Survey) -> Promise:
         """None: timelines are released as they are."""
         return Promise(
             NoClaim("each recording keeps the timeline of its person"),
@@ -101,7 +101,7 @@ class KSameSynth(OfGroups[GazeRecording]):
         )
 
     def release(
-        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
         """Members of each group, with models of the group in memory."""
         for group in parts_of_groups(unit.parts, self.k):
@@ -118,7 +118,7 @@ class KSameSynthTimed(OfGroups[GazeRecording]):
 
     name = "k-same-synth-timed"
 
-    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[GazeRecording], survey: Survey) -> Promise:
         """k-anonymity of each task by itself."""
         return Promise(
             KAnonymity(self.k, AMONG, KNOWS),
@@ -131,7 +131,7 @@ class KSameSynthTimed(OfGroups[GazeRecording]):
         )
 
     def release(
-        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
         """Release as many recordings as a group has members, of one law."""
         for group in parts_of_groups(unit.parts, self.k):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from eyestream.errors import RecordingError
-from eyestream_lab.corpora.corpus import PARTICIPANTS, Corpus, Part, open_corpus, table_of
+from eyestream_lab.corpora.corpus import PARTICIPANTS, Dataset, Part, open_corpus, table_of
 from eyestream_lab.corpora.kinds import Kind
 
 __all__ = ["open_folder"]
@@ -29,7 +29,7 @@ _BIDS = re.compile(
 _GAZEBASE = re.compile(r"S_(?P<round>\d)(?P<person>\d{3})_(?P<session>S\d)_(?P<task>[A-Z0-9]+)\.csv(\.gz)?")
 
 
-def open_folder(folder: Path, kind: Kind[Data]) -> Corpus[Data]:
+def open_folder(folder: Path, kind: Kind[Data]) -> Dataset[Data]:
     """The corpus in a folder, by its layout; no recording is opened yet.
 
     Raises
@@ -44,7 +44,7 @@ def open_folder(folder: Path, kind: Kind[Data]) -> Corpus[Data]:
     return open_corpus(folder, kind)
 
 
-def _bids(folder: Path, kind: Kind[Data]) -> Corpus[Data]:
+def _bids(folder: Path, kind: Kind[Data]) -> Dataset[Data]:
     """With the labels of `participants.tsv`, where there is one."""
     header, *lines = table_of(folder / PARTICIPANTS) if (folder / PARTICIPANTS).is_file() else [["participant_id"]]
     told = {line[0]: tuple(line[1:]) for line in lines if len(line) == len(header)}
@@ -69,7 +69,7 @@ def _gazebase(folder: Path) -> Iterator[tuple[Part, Path]]:
 
 def _named(
     folder: Path, kind: Kind[Data], found: Iterator[tuple[Part, Path]], label_names: tuple[str, ...] = ()
-) -> Corpus[Data]:
+) -> Dataset[Data]:
     """Refuse a folder without a recording, and two recordings of one name."""
     elsewhere: dict[str, Path] = {}
     parts = []
@@ -80,4 +80,4 @@ def _named(
         parts.append(part)
     if not parts:
         raise RecordingError(f"{folder}: holds no recording of its layout; expected participants.tsv, BIDS or GazeBase")
-    return Corpus(folder, kind, tuple(parts), label_names, elsewhere)
+    return Dataset(folder, kind, tuple(parts), label_names, elsewhere)

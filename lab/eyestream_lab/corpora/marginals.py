@@ -26,7 +26,7 @@ from eyestream.core.kinds import DifferentialPrivacy, NoClaim
 from eyestream.errors import ConfigError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.claims import PERSON, PUBLIC, Promise, exact
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.deniability import check_deniability
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.rounded_gaussian import SIGMA, RoundedGaussian, gaussian_sigma
@@ -91,7 +91,7 @@ class MarginalsPD:
         """Options as given."""
         return {"k": self.k, "gamma": self.gamma}
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Recording], survey: Survey) -> list[Unit]:
         """A task each; the test needs k records."""
         survey.check_rate()
         for task in corpus.tasks:
@@ -99,13 +99,13 @@ class MarginalsPD:
                 raise ConfigError(f"{corpus.folder}: task {task} has fewer than {self.k} rows")
         return tasks_of(corpus)
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """None."""
         always = "the published test of plausible deniability passes for every draw, as no draw depends on one record"
         return Promise(NoClaim(always), ("Histograms and ranges of the features are released without noise.",), PUBLIC)
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Rows from the task's histograms; two passes, one recording in memory at a time."""
         lo, hi = np.full(len(survey.names), np.inf), np.full(len(survey.names), -np.inf)
@@ -146,13 +146,13 @@ class MarginalsNoised:
         made = self.calibration.content_hash
         return {"calibration": made, "epsilon": self.epsilon, "delta": self.delta}
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Recording], survey: Survey) -> list[Unit]:
         """A task each."""
         check_calibration(self.calibration, corpus, survey)
         self._step(corpus)
         return tasks_of(corpus)
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """Approximate differential privacy of a person."""
         return Promise(
             DifferentialPrivacy(exact("person", self.epsilon, self.delta), PERSON),
@@ -160,13 +160,13 @@ class MarginalsNoised:
             PUBLIC,
         )
 
-    def _step(self, corpus: Corpus[Recording]) -> float:
+    def _step(self, corpus: Dataset[Recording]) -> float:
         """Step of the integers that noise is added to, in shares of a person."""
         counts = int((~self.calibration.constant).sum()) * len(corpus.tasks)
         return gaussian_sigma(self.epsilon, self.delta, float(np.sqrt(2.0 * counts)), counts * BUCKETS) / SIGMA
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Rows from the task's noisy histograms; one recording in memory at a time."""
         lo, hi = self.calibration.lo, self.calibration.hi

@@ -22,7 +22,7 @@ from eyestream.errors import ConfigError
 from eyestream.version import VERSION
 from eyestream_lab.corpora.attacked import Attacked
 from eyestream_lab.corpora.claims import Promise, promise_json, promise_page
-from eyestream_lab.corpora.corpus import PARTICIPANTS, Corpus, Part, Survey, participants_table
+from eyestream_lab.corpora.corpus import PARTICIPANTS, Dataset, Part, Survey, participants_table
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.kinds import Kind
 from eyestream_lab.corpora.system import System, Unit
@@ -41,7 +41,7 @@ def _silent(done: int, units: int, name: str) -> None:
 
 def privatize_corpus(
     system: System[Data],
-    corpus: Corpus[Data],
+    corpus: Dataset[Data],
     out: Path,
     *,
     attackers: Attacked | None = None,
@@ -73,14 +73,14 @@ def privatize_corpus(
     return _release(system, corpus, out, Draws(), attackers=attackers, progress=progress, make=make)
 
 
-def release_with(draws: Draws, system: System[Data], corpus: Corpus[Data], out: Path) -> Promise:
+def release_with(draws: Draws, system: System[Data], corpus: Dataset[Data], out: Path) -> Promise:
     """The same with the random numbers of a test; nothing is claimed."""
     return _release(system, corpus, out, draws, attackers=None, progress=_silent, make=None)
 
 
 def _release(
     system: System[Data],
-    corpus: Corpus[Data],
+    corpus: Dataset[Data],
     out: Path,
     draws: Draws,
     *,
@@ -120,7 +120,7 @@ def _run_mark(system: System[Data], survey: Survey) -> str:
 
 def _release_units(
     system: System[Data],
-    corpus: Corpus[Data],
+    corpus: Dataset[Data],
     survey: Survey,
     units: list[Unit],
     folder: Path,
@@ -159,7 +159,7 @@ def _made(folder: Path, index: int) -> Path:
 
 def _make_units(
     system: System[Data],
-    corpus: Corpus[Data],
+    corpus: Dataset[Data],
     survey: Survey,
     units: list[Unit],
     folder: Path,
@@ -179,7 +179,7 @@ def _make_units(
             progress(len(units) - len(given) + count + 1, len(units), given[index][0].name)
 
 
-def _make_unit(system: System[Data], corpus: Corpus[Data], survey: Survey, unit: Unit, place: Path) -> None:
+def _make_unit(system: System[Data], corpus: Dataset[Data], survey: Survey, unit: Unit, place: Path) -> None:
     """The task: it may be done twice, and the first wins."""
 
     def fill(own: Path) -> None:
@@ -190,7 +190,7 @@ def _make_unit(system: System[Data], corpus: Corpus[Data], survey: Survey, unit:
 
 
 def _save_unit(
-    system: System[Data], corpus: Corpus[Data], survey: Survey, unit: Unit, *, draws: Draws, folder: Path
+    system: System[Data], corpus: Dataset[Data], survey: Survey, unit: Unit, *, draws: Draws, folder: Path
 ) -> list[list[Any]]:
     """Release a unit into `folder`; its parts."""
     kind: Kind[Any] = system.released_kind or corpus.kind
@@ -202,7 +202,7 @@ def _save_unit(
     return fresh
 
 
-def _describe(whole: Path, corpus: Corpus[Data], system: System[Data], promise: Promise, released: list[Part]) -> None:
+def _describe(whole: Path, corpus: Dataset[Data], system: System[Data], promise: Promise, released: list[Part]) -> None:
     """The three files beside the recordings.
 
     Lines come in the order of the corpus, and all recordings have one time of change: the order in which they were

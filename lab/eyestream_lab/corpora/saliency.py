@@ -22,7 +22,7 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.events import Fixation
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream_lab.corpora.claims import PERSON, Promise, exact, of_person
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.kinds import MAPS, Fixations, Kind, Map
 from eyestream_lab.corpora.rounded_gaussian import SIGMA, RoundedGaussian, gaussian_epsilon, gaussian_sigma
@@ -140,14 +140,14 @@ class SaliencyGaussian:
         given = {"epsilon": self.epsilon, "delta": self.delta, "clip": self.clip}
         return given | {"field": size, "kernel_deg": self.kernel_deg}
 
-    def units(self, corpus: Corpus[GazeRecording | Fixations], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[GazeRecording | Fixations], survey: Survey) -> list[Unit]:
         """A task each."""
         most = 1.0 / len(corpus.people) ** 2
         if self.delta > most:
             raise ConfigError(f"{self.name}: delta must be at most {most:g} for {len(corpus.people)} people")
         return tasks_of(corpus)
 
-    def promise(self, corpus: Corpus[GazeRecording | Fixations], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[GazeRecording | Fixations], survey: Survey) -> Promise:
         """Approximate differential privacy of a person: of all their maps, by the exact profile where floats hold
         it."""
         tasks, one_map = corpus.most(), exact("map", self.epsilon, self.delta)
@@ -157,7 +157,7 @@ class SaliencyGaussian:
         return Promise(claim, (), (TASKS,), (one_map,))
 
     def release(
-        self, corpus: Corpus[GazeRecording | Fixations], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[GazeRecording | Fixations], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Map]]:
         """The map of a task; one recording is in memory at a time."""
         step = self.sigma() / SIGMA

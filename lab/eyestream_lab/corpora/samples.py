@@ -27,7 +27,7 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.profile import SHORTEST_RATE_HZ
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream_lab.corpora.claims import FIRST, KEPT, MISSING, PUBLIC, WHO, Promise, exact, of_person
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.kinds import on_grid
 from eyestream_lab.corpora.system import Unit, recordings_alone
@@ -63,11 +63,11 @@ class Samplewise:
     name: str
     options: Mapping[str, object]
     treat: Treatment
-    promised: Callable[[Corpus[GazeRecording], Survey], Promise]
+    promised: Callable[[Dataset[GazeRecording], Survey], Promise]
     keeps: int = 1
     released_kind = None
 
-    def units(self, corpus: Corpus[GazeRecording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[GazeRecording], survey: Survey) -> list[Unit]:
         """A recording each."""
         survey.check_rate()
         if survey.rate_hz < SHORTEST_RATE_HZ * self.keeps:
@@ -75,12 +75,12 @@ class Samplewise:
             raise ConfigError(f"{self.name}: keeps {kept}, and recordings of gaze need {SHORTEST_RATE_HZ:g}")
         return recordings_alone(corpus)
 
-    def promise(self, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[GazeRecording], survey: Survey) -> Promise:
         """Promise as declared."""
         return self.promised(corpus, survey)
 
     def release(
-        self, corpus: Corpus[GazeRecording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[GazeRecording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, GazeRecording]]:
         """One recording."""
         for part in unit.parts:
@@ -108,7 +108,7 @@ def _by_kaleido(epsilon: float, settings: Settings, recording: GazeRecording, dr
     return np.array([(step.x_deg, step.y_deg) for step in steps])
 
 
-def _promised_by_kaleido(epsilon: float, settings: Settings, corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+def _promised_by_kaleido(epsilon: float, settings: Settings, corpus: Dataset[GazeRecording], survey: Survey) -> Promise:
     mechanism = Kaleido(epsilon, settings)
     windows = corpus.most(lambda part: -(-survey.extents[part].rows // settings.w))
     return Promise(
@@ -140,7 +140,7 @@ def _by_published_kaleido(epsilon: float, settings: Settings, recording: GazeRec
     return published_kaleido(moments, _places(recording), epsilon, settings, _generator(draws))
 
 
-def _nothing(claim: NoClaim, as_it_is: tuple[str, ...], corpus: Corpus[GazeRecording], survey: Survey) -> Promise:
+def _nothing(claim: NoClaim, as_it_is: tuple[str, ...], corpus: Dataset[GazeRecording], survey: Survey) -> Promise:
     return Promise(claim, (), as_it_is)
 
 
@@ -171,7 +171,7 @@ def _by_tiles(tiles: TileCalibration, epsilon: float, recording: GazeRecording, 
 
 
 def _promised_by_tiles(
-    tiles: TileCalibration, epsilon: float, name: str, corpus: Corpus[GazeRecording], survey: Survey
+    tiles: TileCalibration, epsilon: float, name: str, corpus: Dataset[GazeRecording], survey: Survey
 ) -> Promise:
     one = exact("slot", epsilon)
     most = corpus.most(lambda part: int(_slots(tiles, survey.extents[part].rows, survey.rate_hz)[-1]) + 1)

@@ -16,7 +16,7 @@ from eyestream.core.whole import chunk_count
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.claims import PUBLIC, Promise, exact, of_person
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.system import Unit, recordings_alone
 from eyestream_lab.fpa import WHOLE
@@ -32,7 +32,7 @@ def built(calibration: Calibration, epsilon: float, draws: Draws, given: tuple[t
     return build(calibration, epsilon, noise=draws, **dict(given))
 
 
-def check_calibration(calibration: Calibration, corpus: Corpus[Recording], survey: Survey) -> None:
+def check_calibration(calibration: Calibration, corpus: Dataset[Recording], survey: Survey) -> None:
     """Raise CalibrationError where a calibration is for other rows, or was made from rows of the corpus."""
     for part in corpus.parts:
         calibration.check_stream(survey.extents[part].names, survey.extents[part].rate_hz)
@@ -49,7 +49,7 @@ def _on_public_times(recording: Recording, calibration: Calibration) -> Recordin
     return Recording(t, recording.features, recording.names)
 
 
-def recordings_of(corpus: Corpus[Recording], calibration: Calibration, survey: Survey) -> list[Unit]:
+def recordings_of(corpus: Dataset[Recording], calibration: Calibration, survey: Survey) -> list[Unit]:
     """A unit for each recording; CalibrationError where the calibration cannot be used for them."""
     check_calibration(calibration, corpus, survey)
     return recordings_alone(corpus)
@@ -87,11 +87,11 @@ class ChunkByChunk:
         """Options as given."""
         return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon, **self.given}
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Recording], survey: Survey) -> list[Unit]:
         """A recording each."""
         return recordings_of(corpus, self.calibration, survey)
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """Loss of all recordings of the person with the most chunks."""
         mechanism = build(self.calibration, self.epsilon, **self.given)
         most = corpus.most(
@@ -103,7 +103,7 @@ class ChunkByChunk:
         return Promise(of_person(one, most, self.name), (), PUBLIC, (one,))
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Chunk by chunk, in one session."""
         mechanism = built(self.calibration, self.epsilon, draws, tuple(self.given.items()))
@@ -146,17 +146,17 @@ class WholeRecordings:
         """Options as given."""
         return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon}
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Recording], survey: Survey) -> list[Unit]:
         """A recording each."""
         return recordings_of(corpus, self.calibration, survey)
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """Loss of all recordings of a person."""
         one = exact("recording", self.epsilon)
         return Promise(of_person(one, corpus.most(), self.name), (), PUBLIC, (one,))
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Each whole."""
         for part in unit.parts:

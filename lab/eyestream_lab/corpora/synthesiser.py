@@ -22,7 +22,7 @@ from eyestream.core.mechanisms import build
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.claims import PUBLIC, Promise, exact, of_person
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.streams import built, recordings_of
 from eyestream_lab.corpora.system import Unit
@@ -130,18 +130,18 @@ class LevelSynth:
         """Options as given."""
         return {"calibration": self.calibration.content_hash, "epsilon": self.epsilon}
 
-    def units(self, corpus: Corpus[Recording], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Recording], survey: Survey) -> list[Unit]:
         """A recording each."""
         return recordings_of(corpus, self.calibration, survey)
 
-    def promise(self, corpus: Corpus[Recording], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Recording], survey: Survey) -> Promise:
         """Pure differential privacy of a person."""
         one = exact("recording", self.epsilon)
         made_up = "How a recording goes on in time is made up: it is not in the data."
         return Promise(of_person(one, corpus.most(), self.name), (made_up,), PUBLIC, (one,))
 
     def release(
-        self, corpus: Corpus[Recording], survey: Survey, unit: Unit, draws: Draws
+        self, corpus: Dataset[Recording], survey: Survey, unit: Unit, draws: Draws
     ) -> Iterator[tuple[Part, Recording]]:
         """Rows around the released level of each."""
         mechanism, course = built(self.calibration, self.epsilon, draws), Course(self.calibration)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from eyestream_lab.corpora.claims import Promise
-from eyestream_lab.corpora.corpus import Corpus, Part, Survey
+from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.kinds import Kind
 
@@ -38,24 +38,24 @@ class System(Protocol[Data]):
         """Kind of the release, where it is another one than that of the corpus."""
         ...
 
-    def units(self, corpus: Corpus[Data], survey: Survey) -> list[Unit]:
+    def units(self, corpus: Dataset[Data], survey: Survey) -> list[Unit]:
         """Units to release, in order; ConfigError or RecordingError where the corpus cannot be released at all."""
         ...
 
-    def promise(self, corpus: Corpus[Data], survey: Survey) -> Promise:
+    def promise(self, corpus: Dataset[Data], survey: Survey) -> Promise:
         """The claim of the release. A function of who took part in what, of numbers of rows, and of the options."""
         ...
 
-    def release(self, corpus: Corpus[Data], survey: Survey, unit: Unit, draws: Draws) -> Iterator[tuple[Part, Any]]:
+    def release(self, corpus: Dataset[Data], survey: Survey, unit: Unit, draws: Draws) -> Iterator[tuple[Part, Any]]:
         """The released recordings of a unit, one at a time."""
         ...
 
 
-def recordings_alone(corpus: Corpus[Data]) -> list[Unit]:
+def recordings_alone(corpus: Dataset[Data]) -> list[Unit]:
     """A unit for each recording."""
     return [Unit(part.recording, (part,)) for part in corpus.parts]
 
 
-def tasks_of(corpus: Corpus[Data]) -> list[Unit]:
+def tasks_of(corpus: Dataset[Data]) -> list[Unit]:
     """A unit for each task."""
     return [Unit(task, corpus.of_task(task)) for task in corpus.tasks]

@@ -20,13 +20,13 @@ from eyestream.errors import ConfigError, LinkError
 from eyestream.gaze.features import WINDOW_S
 from eyestream.monitor.serving import require_extra
 from eyestream.ops.asked_sets import ASKED_CALIBRATION, asked_features
+from eyestream.ops.new_configuration import default_epsilon
 from eyestream.rim.config import Settings
 from eyestream.rim.files import calibrations
-from eyestream.rim.files.package_data import default_epsilon
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.sdk.subscriber import Chunks
 from eyestream.wire.topics import FEATURE_STREAM, GAZE_STREAM, gaze_topic
-from eyestream_lab.demo.figures import SHOWN, Figures
+from eyestream_lab.demo.figures import SHOWN, DemoState
 from eyestream_lab.demo.gaze import WatchedFeeder, WatchedSource, gaze_comes, real_source, simulated_gaze
 from eyestream_lab.demo.serving import demo_settings, run_until_stopped, serving
 from eyestream_lab.demo.view import View, check_picture, draw, open_view, summary
@@ -137,7 +137,7 @@ def main(options: argparse.Namespace) -> None:
         print("the time was over before the first chunk was full: take longer, with --seconds")
 
 
-async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figures:
+async def _demo(options: argparse.Namespace, folder: Path, view: View) -> DemoState:
     one_line_faults()
     if options.source is not None and options.speed is not None:
         raise ConfigError("--speed: a tracker has its own")
@@ -148,7 +148,7 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
         build(
             calibration, default_epsilon(), features=asked
         )  # what cannot be released is refused before anything starts
-    figures = Figures(calibration, SHOWN if asked is None else tuple(asked))
+    figures = DemoState(calibration, SHOWN if asked is None else tuple(asked))
     ready = asyncio.Event()
     source: WatchedSource | WatchedFeeder | None = None
     if options.source is None:
@@ -194,14 +194,16 @@ async def _demo(options: argparse.Namespace, folder: Path, view: View) -> Figure
     return figures
 
 
-async def _tracker(options: argparse.Namespace, figures: Figures, ready: asyncio.Event, **where: str) -> WatchedFeeder:
+async def _tracker(
+    options: argparse.Namespace, figures: DemoState, ready: asyncio.Event, **where: str
+) -> WatchedFeeder:
     """The tracker that the options name; `where` is what `real_source` must know of one that publishes."""
     made = await real_source(options.source, options.profile, options.rate_hz, figures.calibration, **where)
     made.watched_by(figures.gaze.watch, figures.note, ready)
     return made
 
 
-def _simulated(seconds: float, speed: float, figures: Figures, ready: asyncio.Event) -> WatchedSource:
+def _simulated(seconds: float, speed: float, figures: DemoState, ready: asyncio.Event) -> WatchedSource:
     """A person who does not exist, for so many seconds by the clock; raises ConfigError where no chunk would come."""
     player, figures.rows_total = simulated_gaze(seconds * speed, speed, figures.gaze)
     if figures.chunks_total < 1:
@@ -211,7 +213,7 @@ def _simulated(seconds: float, speed: float, figures: Figures, ready: asyncio.Ev
     return WatchedSource(player, figures.note, ready)
 
 
-def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
+def _pace(figures: DemoState, rows_a_second: float, first_s: float) -> str:
     """Timetable of the demo, by the clock."""
     chunk_s = figures.n / rows_a_second
     said = f"the first row after {first_s:.3g} s, then a private chunk of {figures.n} rows every {chunk_s:.3g} s"
@@ -226,7 +228,7 @@ def _pace(figures: Figures, rows_a_second: float, first_s: float) -> str:
 async def _play(
     settings: Settings,
     source: WatchedSource | WatchedFeeder,
-    figures: Figures,
+    figures: DemoState,
     view: View,
     *,
     ready: asyncio.Event,
@@ -245,7 +247,7 @@ async def _play(
             application.cancel()
 
 
-async def _watch(figures: Figures, view: View) -> None:
+async def _watch(figures: DemoState, view: View) -> None:
     """Show the gaze, a few times a second."""
     while True:
         if figures.gaze.samples:
@@ -263,7 +265,7 @@ async def _ready(chunks: Chunks) -> None:
         raise LinkError("the sidecar did not come online") from None
 
 
-async def _listen(chunks: Chunks, figures: Figures, view: View) -> None:
+async def _listen(chunks: Chunks, figures: DemoState, view: View) -> None:
     """The application: takes every chunk, and notes how long it was under way."""
     loop = asyncio.get_running_loop()
     async for chunk in chunks:
@@ -274,7 +276,7 @@ async def _listen(chunks: Chunks, figures: Figures, view: View) -> None:
             return
 
 
-async def _complete(application: "asyncio.Task[None]", figures: Figures) -> None:
+async def _complete(application: "asyncio.Task[None]", figures: DemoState) -> None:
     """Wait for the last chunk, for as long as gaze or chunks come."""
     while not application.done():
         before = (len(figures.latencies_ms), figures.gaze.samples)

@@ -13,7 +13,7 @@ from eyestream.wire.raw import RawRows
 from eyestream.wire.release import Meta
 from eyestream_lab.demo.gaze import GazeSeen
 
-__all__ = ["SHOWN", "Figures", "Pair"]
+__all__ = ["SHOWN", "DemoState", "Pair"]
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Pair:
 
 
 @dataclass
-class Figures:
+class DemoState:
     """State of the demo. The raw side is known only because the demo has the tracker in its own process."""
 
     calibration: Calibration

@@ -13,7 +13,7 @@ import numpy as np
 
 from eyestream.errors import ConfigError
 from eyestream.sdk.chunk import Chunk
-from eyestream_lab.demo.figures import Figures
+from eyestream_lab.demo.figures import DemoState
 
 __all__ = ["View", "check_picture", "draw", "frame", "open_view", "summary", "table"]
 
@@ -34,10 +34,10 @@ class View:
     def announce(self, text: str) -> None:
         """Say what is going to happen."""
 
-    def gaze(self, figures: Figures) -> None:
+    def gaze(self, figures: DemoState) -> None:
         """Gaze has come in."""
 
-    def update(self, figures: Figures) -> None:
+    def update(self, figures: DemoState) -> None:
         """A chunk has come."""
 
 
@@ -47,7 +47,7 @@ class _Lines(View):
     def __init__(self) -> None:
         self._next = 0.0
 
-    def gaze(self, figures: Figures) -> None:
+    def gaze(self, figures: DemoState) -> None:
         if figures.chunk is None and time.monotonic() >= self._next:
             self._next = time.monotonic() + 1.0
             print(figures.gaze.line(), flush=True)
@@ -55,7 +55,7 @@ class _Lines(View):
     def announce(self, text: str) -> None:
         print(text, flush=True)
 
-    def update(self, figures: Figures) -> None:
+    def update(self, figures: DemoState) -> None:
         _, head, *rows = table(figures, _NARROWEST, 0)
         print(figures.line(), *([head] if len(rows) > 1 else []), *rows, sep="\n", flush=True)
 
@@ -80,15 +80,15 @@ class _Live(_Lines):
     def announce(self, text: str) -> None:
         print("\n".join(_wrapped(text, shutil.get_terminal_size().columns)), flush=True)
 
-    def update(self, figures: Figures) -> None:
+    def update(self, figures: DemoState) -> None:
         self.gaze(figures)
 
-    def gaze(self, figures: Figures) -> None:
+    def gaze(self, figures: DemoState) -> None:
         size = shutil.get_terminal_size()
         self._live.update(self._text("\n".join(frame(figures, size.columns, size.lines)), no_wrap=True), refresh=True)
 
 
-def frame(figures: Figures, width: int, height: int) -> list[str]:
+def frame(figures: DemoState, width: int, height: int) -> list[str]:
     """Text for a terminal of so many columns and lines: the table first, then where the eye looks.
 
     No line is cut within a word: at 80 columns and 24 lines everything fits.
@@ -108,7 +108,7 @@ def frame(figures: Figures, width: int, height: int) -> list[str]:
 _TABLE, _LOWEST, _HIGHEST = 9, 5, 13
 
 
-def table(figures: Figures, width: int, lines: int) -> list[str]:
+def table(figures: DemoState, width: int, lines: int) -> list[str]:
     """The latest chunks of each feature: the truth, what was released and its error, in figures and drawn."""
     each = max((lines - 1) // len(figures.shown) - 1, 1)
     what = "change since the first minute" if figures.withheld else "mean of a chunk"
@@ -158,7 +158,7 @@ def open_view() -> View:
     return _Live(Live(auto_refresh=False, vertical_overflow="crop"), Text)
 
 
-def summary(figures: Figures) -> str:
+def summary(figures: DemoState) -> str:
     """Conclusion of the demo, the table first; on a terminal no line is broken in the middle of a word."""
     assert figures.meta is not None
     assert figures.chunk is not None
@@ -195,7 +195,7 @@ def check_picture(path: Path) -> None:
         raise ConfigError(f"--picture {path}: no such directory")
 
 
-def draw(figures: Figures, path: Path) -> None:
+def draw(figures: DemoState, path: Path) -> None:
     """Write the picture; raises ConfigError where the file cannot be written."""
     from eyestream_lab.study.figures import legend_below, panels  # noqa: PLC0415  heavy
 

@@ -21,6 +21,7 @@ from eyestream.core.anchor import LEAST_SEEN
 from eyestream.core.calibration import Calibration
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.fingerprints import made_from, overlap
 
 __all__ = ["better_start", "obstacles", "refuse_own_people", "without_values"]
 
@@ -43,7 +44,7 @@ def refuse_own_people(calibration: Calibration, recording: Recording, name: str)
     """
     rows = np.nan_to_num(recording.features[np.isfinite(recording.features).any(axis=1)])
     distinct = len(np.unique(rows, axis=0)) >= _LEAST_DISTINCT * len(rows)
-    shared = calibration.overlap(recording.features) if distinct else float(calibration.made_from(recording.features))
+    shared = overlap(calibration, recording.features) if distinct else float(made_from(calibration, recording.features))
     if shared > _MOST_SHARED:
         raise CalibrationError(
             f"{name}: the calibration was made from this recording, so nothing could be claimed of its release: take a "

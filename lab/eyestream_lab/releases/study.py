@@ -25,7 +25,7 @@ from eyestream.rim.files.calibrations import load
 from eyestream.rim.files.extraction import extract
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream_lab.corpora.attacked import CELLS
-from eyestream_lab.corpora.corpus import Corpus, Part, participants_table
+from eyestream_lab.corpora.corpus import Dataset, Part, participants_table
 from eyestream_lab.corpora.kinds import MAPS, ROWS, gaze_kind
 from eyestream_lab.corpora.layouts import open_folder
 from eyestream_lab.corpora.registry import SYSTEMS, make_system
@@ -60,8 +60,8 @@ Cell = dict[str, Any]
 class _Raw:
     """One corpus of gaze, and what was made of it once."""
 
-    gaze: Corpus[GazeRecording]
-    rows: Corpus[recordings.Recording]
+    gaze: Dataset[GazeRecording]
+    rows: Dataset[recordings.Recording]
     people: People
     recorded: GazePeople
     events: EventsOf
@@ -73,7 +73,7 @@ class _Raw:
 
 
 def study_datasets(
-    gaze: Corpus[GazeRecording],
+    gaze: Dataset[GazeRecording],
     out: Path,
     *,
     only: list[str] | None = None,
@@ -133,7 +133,7 @@ def study_datasets(
     return target
 
 
-def _declared(gaze: Corpus[GazeRecording]) -> Corpus[GazeRecording]:
+def _declared(gaze: Dataset[GazeRecording]) -> Dataset[GazeRecording]:
     """The corpus at the rate of its first recording, where nobody declared one: a study publishes no recording."""
     known = gaze.kind.rate_hz is not None
     return gaze if known else replace(gaze, kind=gaze_kind(gaze.load(gaze.parts[0]).profile))
@@ -173,7 +173,7 @@ def _wanted(only: list[str] | None, quick: bool) -> list[Wanted]:
 
 
 def _prepared(
-    gaze: Corpus[GazeRecording], scratch: Path, ways: list[tuple[list[str], list[str]]], name: str, deep: bool
+    gaze: Dataset[GazeRecording], scratch: Path, ways: list[tuple[list[str], list[str]]], name: str, deep: bool
 ) -> _Raw:
     """Rows of the 52 features as a corpus beside it."""
     recorded, parts = _loaded(gaze), []
@@ -191,7 +191,7 @@ def _prepared(
     return _Raw(gaze, rows, _usable(_loaded(rows)), recorded, events, maps, classes, about, ways, deep)
 
 
-def _loaded(corpus: Corpus[Any]) -> dict[str, dict[str, Any]]:
+def _loaded(corpus: Dataset[Any]) -> dict[str, dict[str, Any]]:
     """All recordings, by person and task."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for part in corpus.parts:
@@ -206,7 +206,7 @@ def _usable(found: Mapping[str, Mapping[str, recordings.Recording]]) -> People:
 
 def _measured(raw: _Raw, name: str, options: dict[str, Any]) -> Cell:
     """One release, judged; where the corpus cannot be released so, the words of the refusal."""
-    corpus: Corpus[Any] = raw.gaze if SYSTEMS[name].reads == "gaze" else raw.rows
+    corpus: Dataset[Any] = raw.gaze if SYSTEMS[name].reads == "gaze" else raw.rows
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "out"
         begun = time.process_time()
@@ -225,7 +225,7 @@ def _measured(raw: _Raw, name: str, options: dict[str, Any]) -> Cell:
             return {"refused": str(error).partition(": ")[2]}
 
 
-def _judged(raw: _Raw, released: Corpus[Any]) -> Cell:
+def _judged(raw: _Raw, released: Dataset[Any]) -> Cell:
     """Findings of attackers and applications; lists have a value for each person."""
     cell: Cell = {"recognised": {}, "known": {}}
     found = _loaded(released)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream_lab.corpora.corpus import Corpus
+from eyestream_lab.corpora.corpus import Dataset
 from eyestream_lab.releases.measures import People, right
 from eyestream_lab.study.classifiers import window_scores
 
@@ -28,7 +28,7 @@ _FEWEST, _MOST = 4, 4
 """People of each class, and classes of a label."""
 
 
-def classes_of(corpus: Corpus[Any]) -> dict[str, Classes]:
+def classes_of(corpus: Dataset[Any]) -> dict[str, Classes]:
     """The labels that can be judged, by name: two to four classes, each of at least four people.
 
     People for whom a label is empty or `n/a`, or differs between recordings, are left out of it.

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import recording_hash
 from eyestream.errors import ConfigError, RecordingError
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import same_rate
+from eyestream_lab.calibration.fingerprints import recording_hash
 
 __all__ = ["Population", "finite_rows", "read_labels"]
 

@@ -18,6 +18,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.calibration import adapt
 from eyestream_lab.calibration.adapt import adapt_joint
 from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.fingerprints import overlap
 from eyestream_lab.calibration.joint import calibrate_joint
 from eyestream_lab.files.books import shipped_books
 from eyestream_lab.simulation.people import NAMES as FEATURES
@@ -136,8 +137,8 @@ def test_both_corpora_are_known_again_and_the_baseline_goes_along(base: Calibrat
     np.testing.assert_array_equal(anchored.tables.book_points, own.tables.book_points)
     assert anchored.anchor.centre[0] > 400.0 * 2.0 ** anchored.anchor.shift[0] - 1e3 * 2.0 ** anchored.anchor.shift[0]
     adapted, _ = adapt_joint(base, Corpus.of(there, N))
-    assert adapted.overlap(there[0].features) > 0
-    assert adapted.overlap(recordings()[0].features) > 0
+    assert overlap(adapted, there[0].features) > 0
+    assert overlap(adapted, recordings()[0].features) > 0
 
 
 def test_a_base_without_maps_or_of_other_rows_is_refused(base: Calibration) -> None:

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, PerFeatureTables, recording_hash
+from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.spectrum import difference, integrate
 from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
 from eyestream.streams import FrontEndMark
 from eyestream_lab.calibration import calibrate
 from eyestream_lab.calibration.corpus import Corpus, whole_chunks
+from eyestream_lab.calibration.fingerprints import recording_hash
 
 Array = NDArray[np.float64]
 NAMES = ("a", "wb2_min", "still")

@@ -10,6 +10,7 @@ from eyestream.core.calibration import JointTables, PerFeatureTables
 from eyestream.core.mechanisms.klt.books import books_of
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.calibration.fingerprints import overlap
 from eyestream_lab.files.books import shipped_books
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
@@ -49,7 +50,7 @@ def test_writes_exactly_the_file_asked_for(
     assert (made.mechanism, made.n, made.k, made.names) == (mechanism, 32, None, NAMES)
     assert made.provenance.corpus == "two"
     assert (made.provenance.people, made.provenance.coverage) == (2, 0.95)
-    assert all(made.overlap(recordings.load(path).features) == 1 for path in people)
+    assert all(overlap(made, recordings.load(path).features) == 1 for path in people)
     printed = capsys.readouterr().out
     assert made.content_hash in printed
     assert f"{(~made.constant).sum()} of 52 features" in printed

@@ -19,7 +19,7 @@ from eyestream.rim.files import calibrations
 from eyestream.sdk.subscriber import Chunk
 from eyestream.wire.raw import RawRows
 from eyestream.wire.release import Meta
-from eyestream_lab.demo.figures import SHOWN, Figures, Pair
+from eyestream_lab.demo.figures import SHOWN, DemoState, Pair
 from eyestream_lab.demo.view import frame, table
 
 COMMAND = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
@@ -68,9 +68,9 @@ def test_the_demo_fits_80_by_24(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(PNG)
 
 
-def figures(shown: tuple[str, ...], calibration: str = "everyday-asked-64", chunks: int = 12) -> Figures:
+def figures(shown: tuple[str, ...], calibration: str = "everyday-asked-64", chunks: int = 12) -> DemoState:
     """A demo in which chunks have come, with figures as wide as they get."""
-    known = Figures(
+    known = DemoState(
         calibrations.load(calibration),
         shown,
         rows_total=2560,
@@ -138,7 +138,7 @@ def rows_of(number: int, rows: np.ndarray) -> RawRows:
 def test_the_truth_is_the_change_since_the_first_minute(name: str, shown: tuple[str, ...]) -> None:
     """Of blinks too, of which the mechanism takes roots; where levels go out with a centre, that is subtracted."""
     calibration = calibrations.load(name)
-    known, anchor = Figures(calibration, shown), calibration.anchor
+    known, anchor = DemoState(calibration, shown), calibration.anchor
     assert anchor is not None
     rows = np.random.default_rng(4).random((4 * 64, 52))
     known.note(rows_of(0, rows))

@@ -20,6 +20,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.streams import StreamKey
+from eyestream_lab.calibration.fingerprints import overlap
 from eyestream_lab.recordings.worth import refuse_own_people
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 
@@ -231,7 +232,7 @@ def test_people_whose_rows_are_the_same_few_categories_are_not_taken_for_each_ot
     recordings.save(Recording(np.arange(400) / 2, one, NAMES), tmp_path / "one.npz")
     calibrate(tmp_path / "one.npz", "cfpa", tmp_path / "own")
     calibration = calibrations.load(str(tmp_path / "own"))
-    assert calibration.overlap(other) > 0.5
+    assert overlap(calibration, other) > 0.5
     refuse_own_people(calibration, Recording(np.arange(400) / 2, other, NAMES), "other")
     with pytest.raises(CalibrationError, match="one: the calibration was made from this recording"):
         refuse_own_people(calibration, Recording(np.arange(400) / 2, one, NAMES), "one")

@@ -25,7 +25,16 @@ from eyestream_lab.corpora.claims import EVENTS, FIRST, KEPT, LANDINGS, MISSING,
 from eyestream_lab.corpora.claims import ROWS as NUMBERS
 from eyestream_lab.corpora.events import events_of
 from eyestream_lab.corpora.run import release_with
-from eyestream_lab.datasets import MAPS, ROWS, SYSTEMS, Corpus, gaze_kind, make_system, open_corpus, privatize_corpus
+from eyestream_lab.datasets import (
+    MAPS,
+    ROWS,
+    SYSTEMS,
+    Dataset,
+    gaze_kind,
+    make_system,
+    open_corpus,
+    privatize_corpus,
+)
 from eyestream_lab.simulation.people import NAMES
 from tests.lab.corpora.worlds import RATE_HZ, _simulated, gaze_of, participants, seeded
 from tests.rigs.noise import any_noise_taken
@@ -81,7 +90,7 @@ def times(rng: np.random.Generator, count: int, rate_hz: float, fault: float) ->
     return np.asarray((np.arange(count) + rng.uniform(0, fault, count) + 20 * fault) / rate_hz)
 
 
-def rows_corpus(folder: Path, own_hz: float, fault: float) -> Corpus[Recording]:
+def rows_corpus(folder: Path, own_hz: float, fault: float) -> Dataset[Recording]:
     """Six people with other lengths and gaps each; the first person's times are at another rate."""
     folder.mkdir()
     lines = []
@@ -99,7 +108,7 @@ def rows_corpus(folder: Path, own_hz: float, fault: float) -> Corpus[Recording]:
     return open_corpus(folder, ROWS)
 
 
-def gaze_corpus(folder: Path, own_hz: float, fault: float) -> Corpus[GazeRecording]:
+def gaze_corpus(folder: Path, own_hz: float, fault: float) -> Dataset[GazeRecording]:
     """Four people with other lengths and losses each; the first person's times are at another rate."""
     folder.mkdir()
     lines = []
@@ -120,8 +129,8 @@ def gaze_corpus(folder: Path, own_hz: float, fault: float) -> Corpus[GazeRecordi
 class Neighbours:
     """Neighbours: the same values, and other times of the first person."""
 
-    rows: tuple[Corpus[Recording], Corpus[Recording]]
-    gaze: tuple[Corpus[GazeRecording], Corpus[GazeRecording]]
+    rows: tuple[Dataset[Recording], Dataset[Recording]]
+    gaze: tuple[Dataset[GazeRecording], Dataset[GazeRecording]]
     folder: Path
 
 
@@ -135,9 +144,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Neighbours:
     )
 
 
-def release(world: Neighbours, name: str, neighbour: int = 0) -> tuple[Corpus[Any], Corpus[Any], Promise]:
+def release(world: Neighbours, name: str, neighbour: int = 0) -> tuple[Dataset[Any], Dataset[Any], Promise]:
     """Raw and released, made once; the promise is what it would be with numbers of the operating system."""
-    raw: Corpus[Any] = (world.gaze if SYSTEMS[name].reads == "gaze" else world.rows)[neighbour]
+    raw: Dataset[Any] = (world.gaze if SYSTEMS[name].reads == "gaze" else world.rows)[neighbour]
     system, out = make_system(name, **OPTIONS[name]()), world.folder / f"{name}-{neighbour}"
     if not out.exists():
         with any_noise_taken():
@@ -176,7 +185,7 @@ def moments(recording: Recording | GazeRecording) -> Array:
     return recording.t if isinstance(recording, Recording) else recording.samples.t
 
 
-def copied(raw: Corpus[Any], released: Corpus[Any]) -> Said:
+def copied(raw: Dataset[Any], released: Dataset[Any]) -> Said:
     """What of the raw recordings is in the release without a change, in the words of claims or in others."""
     if released.kind == MAPS:
         return set()
@@ -186,7 +195,7 @@ def copied(raw: Corpus[Any], released: Corpus[Any]) -> Said:
     return found | set(detectors(pairs))
 
 
-def who(corpus: Corpus[Any]) -> list[tuple[str, str]]:
+def who(corpus: Dataset[Any]) -> list[tuple[str, str]]:
     return [(part.person, part.task) for part in corpus.parts]
 
 

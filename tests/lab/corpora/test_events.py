@@ -30,14 +30,14 @@ from eyestream_lab.corpora.events import (
     steps_of,
 )
 from eyestream_lab.corpora.run import release_with
-from eyestream_lab.datasets import Corpus, gaze_kind, make_system, open_corpus
+from eyestream_lab.datasets import Dataset, gaze_kind, make_system, open_corpus
 from tests.lab.corpora.worlds import gaze_corpus, seeded
 
 Array = NDArray[np.float64]
 KIND = gaze_kind(load_profile("degrees"))
 
 
-def release(tmp_path: Path, name: str, corpus: Corpus[GazeRecording], seed: int = 1, **options: Any) -> Corpus[Any]:
+def release(tmp_path: Path, name: str, corpus: Dataset[GazeRecording], seed: int = 1, **options: Any) -> Dataset[Any]:
     release_with(seeded(seed), make_system(name, **options), corpus, tmp_path / "out")
     return open_corpus(tmp_path / "out", KIND)
 
@@ -130,7 +130,7 @@ def test_what_is_released_loads_again_and_has_events(tmp_path: Path, name: str) 
     assert out.load(out.parts[0]).labels is not None
 
 
-def durations(corpus: Corpus[GazeRecording]) -> list[int]:
+def durations(corpus: Dataset[GazeRecording]) -> list[int]:
     return [len(corpus.load(part).samples) for part in corpus.parts]
 
 

@@ -17,7 +17,7 @@ from eyestream_lab.corpora import ksame
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.ksame import filled, groups_of, parts_of_groups
 from eyestream_lab.corpora.run import release_with
-from eyestream_lab.datasets import ROWS, Corpus, make_system, open_corpus, privatize_corpus
+from eyestream_lab.datasets import ROWS, Dataset, make_system, open_corpus, privatize_corpus
 from eyestream_lab.releases.measures import matched
 from tests.lab.corpora.worlds import participants, rows_corpus, seeded
 
@@ -28,20 +28,20 @@ def digests(folder: Path, task: str, people: int) -> list[bytes]:
     return [hashlib.sha256((folder / f"P{i}_{task}.npz").read_bytes()).digest() for i in range(people)]
 
 
-def right_matches(raw: Corpus[Recording], out: Corpus[Recording], tasks: Sequence[str]) -> float:
+def right_matches(raw: Dataset[Recording], out: Dataset[Recording], tasks: Sequence[str]) -> float:
     """What an attacker finds who knows all raw recordings of the tasks, and tries every assignment of all rows."""
     known, found = (as_people(one) for one in (raw, out))
     return matched(known, found, tasks)
 
 
-def as_people(corpus: Corpus[Recording]) -> dict[str, dict[str, Array]]:
+def as_people(corpus: Dataset[Recording]) -> dict[str, dict[str, Array]]:
     people: dict[str, dict[str, Array]] = {person: {} for person in corpus.people}
     for part in corpus.parts:
         people[part.person][part.task] = np.nan_to_num(filled(corpus.load(part).features))
     return people
 
 
-def released(tmp_path: Path, name: str, **options: Any) -> tuple[Corpus[Recording], Corpus[Recording]]:
+def released(tmp_path: Path, name: str, **options: Any) -> tuple[Dataset[Recording], Dataset[Recording]]:
     raw = rows_corpus(tmp_path / "in", people=6)
     release_with(seeded(4), make_system(name, **options), raw, tmp_path / "out")
     return raw, open_corpus(tmp_path / "out", ROWS)
@@ -156,7 +156,7 @@ def shares_its_course(raw: Array, released: Array) -> bool:
     return False
 
 
-def long_member(folder: Path, lost: bool) -> Corpus[Recording]:
+def long_member(folder: Path, lost: bool) -> Dataset[Recording]:
     """Two people with values that are all different: one has 30 rows, or values in 30 rows, the other one 70."""
     rng, lines = np.random.default_rng(2), []
     folder.mkdir()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eyestream.rim.files.calibrations import load
-from eyestream_lab.datasets import SYSTEMS, Corpus, make_system, privatize_corpus
+from eyestream_lab.datasets import SYSTEMS, Dataset, make_system, privatize_corpus
 from tests.lab.corpora.worlds import gaze_corpus, rows_corpus
 
 pytestmark = pytest.mark.long
@@ -47,7 +47,7 @@ STUDIED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def watched(corpus: Corpus[Any]) -> tuple[Corpus[Any], list[int]]:
+def watched(corpus: Dataset[Any]) -> tuple[Dataset[Any], list[int]]:
     """The corpus, and how many of its loaded recordings were alive at each loading."""
     alive: list[weakref.ref[Any]] = []
     counts: list[int] = []
@@ -64,7 +64,7 @@ def watched(corpus: Corpus[Any]) -> tuple[Corpus[Any], list[int]]:
 
 @pytest.mark.parametrize(("name", "options"), STUDIED, ids=[name for name, _ in STUDIED])
 def test_one_recording_at_a_time(tmp_path: Path, name: str, options: dict[str, Any]) -> None:
-    maker: Callable[..., Corpus[Any]] = gaze_corpus if SYSTEMS[name].reads == "gaze" else rows_corpus
+    maker: Callable[..., Dataset[Any]] = gaze_corpus if SYSTEMS[name].reads == "gaze" else rows_corpus
     made = maker(tmp_path / "in", people=8)
     corpus, counts = watched(made)
     privatize_corpus(make_system(name, **options), corpus, tmp_path / "out")

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyestream.core.calibration import row_fingerprints
 from eyestream.core.kinds import DifferentialPrivacy
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.files import recordings
 from eyestream.rim.files.calibrations import load
 from eyestream.streams import FrontEndMark
+from eyestream_lab.calibration.fingerprints import row_fingerprints
 from eyestream_lab.corpora import synthesiser
 from eyestream_lab.corpora.claims import PERSON, exact
 from eyestream_lab.corpora.run import release_with

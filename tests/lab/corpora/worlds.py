@@ -13,7 +13,7 @@ from eyestream.rim.files.gaze import GazeRecording
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.corpora.draws import Draws
-from eyestream_lab.datasets import ROWS, Corpus, gaze_kind, open_corpus
+from eyestream_lab.datasets import ROWS, Dataset, gaze_kind, open_corpus
 from eyestream_lab.simulation.people import NAMES, load_statistics, simulate
 from eyestream_lab.testing.noise import SeededNoise
 
@@ -41,7 +41,7 @@ def rows_corpus(
     people: int = 5,
     tasks: Sequence[str] = ("READ", "PLAY"),
     rows: Callable[[int], int] = lambda i: 70 + i,
-) -> Corpus[Recording]:
+) -> Dataset[Recording]:
     """Simulated rows of the 52 features; recording i has `rows(i)` of them, in the order of people, then tasks."""
     folder.mkdir(exist_ok=True)
     made = _simulated(people * len(tasks))
@@ -76,7 +76,7 @@ def gaze_corpus(
     tasks: Sequence[str] = ("READ",),
     seconds: Callable[[int], float] = lambda person: 8.0 + person,
     spreads: Mapping[int, float] | None = None,
-) -> Corpus[GazeRecording]:
+) -> Dataset[GazeRecording]:
     folder.mkdir(exist_ok=True)
     lines = []
     for person in range(people):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyestream_lab.corpora.corpus import Corpus, Part
+from eyestream_lab.corpora.corpus import Dataset, Part
 from eyestream_lab.corpora.kinds import ROWS
 from eyestream_lab.releases.page import page
 from eyestream_lab.releases.traits import TRAIT_ATTACKERS, classes_of, told_of
@@ -47,12 +47,12 @@ def test_each_class_counts_as_much_as_another() -> None:
     assert set(found[0].round(3)) <= {0.0, 0.75, 1.5, 0.375}
 
 
-def corpus_of(**labels: list[str]) -> Corpus[object]:
+def corpus_of(**labels: list[str]) -> Dataset[object]:
     """One person a place; the first one has two recordings."""
     count = len(next(iter(labels.values())))
     parts = [Part(f"P{i:02}", f"P{i:02}.npz", "a", tuple(own[i] for own in labels.values())) for i in range(count)]
     parts.append(Part("P00", "P00_b.npz", "b", tuple(own[1] for own in labels.values())))
-    return Corpus(Path(), ROWS, tuple(parts), tuple(labels))
+    return Dataset(Path(), ROWS, tuple(parts), tuple(labels))
 
 
 def test_labels_that_can_be_judged() -> None:

@@ -8,10 +8,10 @@ import pytest
 from eyestream.core.charge import Ceilings
 from eyestream.core.purposes import DAY_EPSILON, PURPOSES, SESSION_EPSILON, choose
 from eyestream.errors import ConfigError
+from eyestream.ops.new_configuration import default_epsilon
 from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.config.tables import LOCAL_BROKER
-from eyestream.rim.files.package_data import default_epsilon
 from eyestream.rim.plan import load
 from eyestream.rim.sidecar.sidecar import assemble
 

@@ -11,6 +11,7 @@ from eyestream.core.calibration import Calibration, PerFeatureTables
 from eyestream.core.mechanisms import CFPA, DCFPA, LPA, build
 from eyestream.rim.files import calibrations, recordings
 from eyestream_lab.calibration.corpus import Corpus
+from eyestream_lab.calibration.fingerprints import made_from, overlap
 from eyestream_lab.testing.noise import SeededNoise
 from tests.rigs.small_corpus import calibrated, corpus, repeated
 
@@ -103,9 +104,9 @@ def test_shipped_calibrations_are_of_this_corpus(everyday: list[recordings.Recor
     for name in calibrations.shipped():
         if "-klt-" not in name:
             calibration = calibrations.load(name)
-            assert all(calibration.overlap(person.features) == 1.0 for person in everyday)
-            assert all(calibration.made_from(person.features) for person in everyday[3:6])
-            assert all(calibration.overlap(person.features[200:300]) > 0 for person in everyday[3:6])
+            assert all(overlap(calibration, person.features) == 1.0 for person in everyday)
+            assert all(made_from(calibration, person.features) for person in everyday[3:6])
+            assert all(overlap(calibration, person.features[200:300]) > 0 for person in everyday[3:6])
             assert calibration.names == everyday[0].names
             if calibration.n == 32:
                 assert calibration.provenance.chunks == len(real_corpus.chunks)

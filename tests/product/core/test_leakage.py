@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from eyestream.core.leakage import ball_gain, composed_gain, laplace_gain, leakage, response_gain
+from eyestream.core.additive.leakage import ball_gain, laplace_gain
+from eyestream.core.leakage import composed_gain, leakage, response_gain
 from eyestream.core.noise.response import ResponseLaw
 
 Channel = list[list[Fraction]]  # channel[x][y] = P(y | x)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import recording_hash, row_fingerprints
 from eyestream.core.chunking.chunks import ChunkBuffer
 from eyestream.core.frame import Domain
 from eyestream.core.mechanisms import build
@@ -19,6 +18,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.wire.envelope import from_bin, to_bin
 from eyestream_lab.calibration.corpus import Corpus
+from eyestream_lab.calibration.fingerprints import recording_hash, row_fingerprints
 from eyestream_lab.fpa import FPA
 
 SIGNALLING = 0x7F800001

@@ -15,7 +15,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import recording_hash
 from eyestream.core.chunking.settings import Release
 from eyestream.core.mechanisms import build
 from eyestream.core.release.stream import Outcome, StreamRelease
@@ -30,6 +29,7 @@ from eyestream.rim.sources.gaze import GazeFeeder, Place
 from eyestream.streams import StreamKey
 from eyestream.wire.raw import RawRows
 from eyestream.wire.status import decode_status
+from eyestream_lab.calibration.fingerprints import made_from, recording_hash
 from eyestream_lab.recordings.privatize import privatize
 from tests.rigs.calibrations import synthetic
 from tests.rigs.logs import silence
@@ -72,7 +72,7 @@ def published() -> Finding:
         (claims == 0, f"{claims} of {len(said[0][0])} bytes of a claim depend on the rows"),
         (times == 0, f"{times} bytes of the times of a release depend on the rows"),
         (missing == 0, f"{missing} values are missing in a release because they were missing in the rows"),
-        (calibration.made_from(known) and not calibration.made_from(other), "the recordings do not differ enough"),
+        (made_from(calibration, known) and not made_from(calibration, other), "the recordings do not differ enough"),
     )
 
 

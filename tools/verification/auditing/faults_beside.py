@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.errors import LinkError
+from eyestream_lab.calibration.fingerprints import made_from, overlap
 from eyestream_lab.recordings.released import Released
 from tests.rigs.seams import original
 from tools.verification.auditing.planting import Patch, fault
@@ -40,7 +41,7 @@ def _told_by(which: str, tell: Any) -> list[Patch]:
 
 @fault("a noiseless field in a claim", "published")
 def _() -> list[Patch]:
-    return _told_by("share", lambda recording, calibration: calibration.overlap(recording.features))
+    return _told_by("share", lambda recording, calibration: overlap(calibration, recording.features))
 
 
 @fault("seconds of gaps in a claim", "published")
@@ -50,7 +51,7 @@ def _() -> list[Patch]:
 
 @fault("a claim that is withheld by what is in the rows", "published")
 def _() -> list[Patch]:
-    return _told_by("withheld", lambda recording, calibration: calibration.made_from(recording.features))
+    return _told_by("withheld", lambda recording, calibration: made_from(calibration, recording.features))
 
 
 @fault("what is missing in the rows is missing in the release", "published")
