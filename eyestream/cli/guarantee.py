@@ -8,9 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from eyestream.claims.composition import composed_epsilon
+from eyestream.core.charge import EPSILON_UNITS
 from eyestream.errors import ConfigError
 from eyestream.rim.files.claims import load_claim
 from eyestream.rim.plan import load
+from eyestream.rim.plan.stream import StreamPlan
 from eyestream.rim.plan.summary import summary
 
 __all__ = ["add_parser", "main"]
@@ -29,6 +32,12 @@ def add_parser(subparsers: Any) -> None:
         "claim", nargs="?", type=Path, metavar="CLAIM", help="NAME.claim.json, which lies beside a released recording"
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration")
+    parser.add_argument(
+        "--delta",
+        type=float,
+        metavar="D",
+        help="what a session adds up to, where a loss may be larger with probability D",
+    )
     parser.add_argument("--json", action="store_true", help="the claim of each stream for machines, one JSON object")
 
 
@@ -60,9 +69,19 @@ def main(options: argparse.Namespace) -> None:
     for name, guarantee in guarantees.items():
         if len(guarantees) > 1:
             print(f"stream {name}")
-        _say(summary(streams[name]))
+        _say(summary(streams[name]) + ([] if options.delta is None else [_composed(streams[name], options.delta)]))
         print("\nThe full text, which applications receive in `meta`:\n")
         _say(guarantee.sentences())
+
+
+def _composed(stream: StreamPlan, delta: float) -> tuple[str, str]:
+    mechanism, session = stream.mechanism, (stream.deployment.ceilings.session or 0) / EPSILON_UNITS
+    count = int(session / mechanism.epsilon + 1e-9)
+    if not 0.0 < delta < 1.0 or mechanism.delta or not count:
+        raise ConfigError("--delta: expected one between 0 and 1, for pure epsilons and a session's ceiling")
+    epsilon = composed_epsilon(mechanism.epsilon, count, delta)
+    told = f"{count * mechanism.epsilon:g} by basic composition, {epsilon:.4g} by the optimal one at delta {delta:g}"
+    return "composition", f"{count} chunks of a session: {told}. The ledger charges the first"
 
 
 def _say(sentences: Iterable[tuple[str, str]]) -> None:

@@ -1,33 +1,6 @@
 """Output of one kind of eye tracker, and how its gaze is turned into events: a frozen value, read from TOML.
 
-A profile fixes the detector, so it fixes the detector's memory. With period p = 1 / rate_hz:
-
-- Samples further apart than g = max(12 ms + p/2, 2.5 p) are not joined; a velocity reads samples at most g away, and is
-  known g after its sample. The hysteresis looks back by h = `hysteresis_s`. So whether a sample is fast is a function
-  of the samples from g + h before it to g after it, and all that the detector says is said g after its reason.
-- A **fixation** (also a pursuit) that began at least A = `cut_after_s` before a line of the clock's grid, whose
-  spacing is C = `cut_grid_s`, and that goes on for the shortest fixation m after the line, is cut there. A piece that
-  begins with a cut at line l has read: slow samples from l - A on (the first of them up to g earlier, what it is judged
-  by g + h before it), and at the latest the first slow sample past l + C + m, which comes up to g later and is known g
-  after itself. That is A + C + m + 4 g + h seconds. A piece that begins with its own fixation reads no more: its first
-  line is less than A + C after its start. (A cut that counted from the fixation's start would depend on the whole past,
-  and so would a hysteresis that is carried on.)
-- A **blink** reads the loss and one sample beside it on both sides: blink_max + p + g.
-- A **saccade** reads its samples (at most `saccade_max_s`), and whether a loss ended within `blink_guard_s` before it
-  or begins as shortly after it; that a loss is one is known l = max(blink_min, g - p) after its beginning:
-  saccade_max + 2 (guard + l + p) + 3 g + h.
-- With `algorithm = 2` a saccade is judged with the fast runs that lie within e = max(`LID_S`, m + saccade_max) before
-  it and after it, which are closed g later: saccade_max + 2 e + 3 g + h where that is more. A blink without a loss
-  lies within `LID_S`, and so does another one that overlaps it, so both read less.
-- A row's share of frozen samples reads `frozen_s` + g before its window.
-- **Live**, samples come out of order, twice, and too many (`Waiting`). Whether one is taken depends on those of its own
-  place, 1 / `PLACES_PER_PERIOD` of a period, and on whether one that is up to v = 1.5 p later, the first of its place,
-  came before it. So a sample carries one place w back and v + w forward: v + 2 w.
-
-The memory M is the largest of the detector's, plus v + 2 w. A live row over the window (te - W, te] is a function of
-the samples in (te - W - M + v + w, te + v + w] alone, so d seconds of gaze enter at most ceil(r (W + d + M)) rows, r
-a second. A row of a recording needs none after te, and no more before. M is bounded for every input, because nothing
-above depends on the input: not on how many samples come, nor on how late.
+A profile fixes the detector, so it fixes the detector's memory M: MEMORY.md derives it.
 """
 
 import dataclasses
@@ -348,7 +321,7 @@ class Profile:
 
     @property
     def memory_ticks(self) -> int:
-        """M, as derived above."""
+        """M, as MEMORY.md derives it."""
         d, gap = self.detection, self.gap_ticks
         judged = self.reach_ticks + self.delay_ticks
         fixation = ticks(d.cut_after_s) + ticks(d.cut_grid_s) + ticks(d.fixation_min_s) + 2 * gap + judged

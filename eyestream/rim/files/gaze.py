@@ -33,29 +33,8 @@ LETTERS = {"f": "F", "fixation": "F", "s": "S", "saccade": "S", "b": "B", "blink
 """Letters for the words of events in a column of labels; any other word is another event."""
 _OTHER = "?"
 _USUAL_HZ = (
-    25,
-    30,
-    50,
-    60,
-    62.5,
-    75,
-    90,
-    100,
-    120,
-    125,
-    150,
-    200,
-    240,
-    250,
-    300,
-    400,
-    500,
-    600,
-    1000,
-    1200,
-    1250,
-    2000,
-)
+    25, 30, 50, 60, 62.5, 75, 90, 100, 120, 125, 150, 200, 240, 250, 300, 400, 500, 600, 1000, 1200, 1250, 2000,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
