@@ -30,6 +30,7 @@ REMEDIES: dict[str, str] = {
     "session with each wearer",
     "switched": "somebody else put the device on: rows that may describe gaze of before are passed over. Later ones "
     "are taken",
+    "paused": "the wearer resumes: rows that may describe gaze of the pause are passed over. Later ones are taken",
     "schema": "the schema number of its messages is another than [[stream]] schema: set one to the other",
     "shape": "its rows have another number of features than [[stream]] names: make the two lists the same",
     "length": "its array has another number of bytes than its shape says: float32, little-endian",

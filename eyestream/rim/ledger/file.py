@@ -23,7 +23,7 @@ except ImportError:
 if TYPE_CHECKING:
     from eyestream.rim.ledger.seal import Seal, SealedFile
 
-__all__ = ["SEALED", "UNIT", "LedgerFile", "create_file", "held_alone", "is_held", "put", "read_pieces", "remove"]
+__all__ = ["SEALED", "UNIT", "LedgerFile", "create_file", "held_alone", "is_held", "put", "read_pieces"]
 
 SEALED, UNIT = b"EYESEALD", 64
 """First bytes of a sealed file; bytes of its head, of a record, and of a part of a snapshot."""
@@ -80,15 +80,6 @@ def put(path: Path, data: bytes) -> None:
         _sync_directory(path.parent)
     except OSError as error:
         raise LedgerError(f"{path}: cannot be written durably: {error.strerror}") from None
-
-
-def remove(path: Path) -> None:
-    """Let there be nothing at `path`, durably. Raises LedgerError: it may be there, or not."""
-    try:
-        path.unlink(missing_ok=True)
-        _sync_directory(path.parent)  # also where it was gone: another process may have removed it a moment ago
-    except OSError as error:
-        raise LedgerError(f"{path}: cannot be removed durably: {error.strerror}") from None
 
 
 @contextmanager

@@ -33,7 +33,8 @@ __all__ = ["Control", "ask", "control_socket", "serving"]
 _LOG = logging.getLogger("eyestream.control")
 
 MOST_CLIENTS, MOST_BYTES, MOST_UNREAD = 16, 256, 4096
-"""Connections at once, of which the oldest is closed; bytes of a line; bytes that a client may leave unread."""
+"""Connections at once, of which the oldest is closed, one that shows the indicator last; bytes of a line; bytes that a
+client may leave unread."""
 
 SHOWN_S, ANSWER_S = 5.0, 20.0
 """Seconds for the indicator's program to end, and for which a command waits for its answer."""
@@ -98,7 +99,7 @@ class Control:
             writer.close()
             return
         if len(self._clients) >= MOST_CLIENTS:
-            next(iter(self._clients)).transport.abort()
+            min(self._clients, key=lambda client: self._clients[client]).transport.abort()
         self._clients[writer] = False
         try:
             while line := await reader.readline():
@@ -214,7 +215,8 @@ def ask(path: Path, line: str) -> str | None:
         asking.settimeout(ANSWER_S)
         try:
             asking.connect(str(path))
-            asking.sendall(f"{line}\n".encode())
+            with contextlib.suppress(BrokenPipeError):  # who may not was answered before
+                asking.sendall(f"{line}\n".encode())
             answer = asking.makefile("rb").readline(MOST_BYTES).decode("ascii", "replace").strip()
         except (FileNotFoundError, ConnectionRefusedError):
             return None

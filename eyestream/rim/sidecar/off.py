@@ -1,7 +1,7 @@
 """Off means off: the wearer's no, which holds from the instant at which it is heard and outlives any crash.
 
-A *mark* is a file beside the ledger. While it is there, nothing is taken, reserved or released. `Off` holds to this
-order, so that an answer is never more than what a crash right after it leaves:
+A *mark* is a file beside the ledger. While it is there and does not say `resumed`, nothing is taken, reserved or
+released. `Off` holds to this order, so that an answer is never more than what a crash right after it leaves:
 
 ====== ====================================================================================================
 step   what is done
@@ -11,13 +11,16 @@ pause  1. in the same turn of the loop: all that is not released is lost, and no
        3. what was being asked of the ledger has been answered, for nothing
        4. the indicator is off
        5. the answer
-resume 1. the removal of the mark is durable
+resume 1. `resumed` is durable in the mark
        2. the indicator is on
        3. unless somebody has asked for a pause meanwhile: rows are taken again, and gaze that is seen from here on
        4. the answer
 start  1. the ledger is held, and then the mark is looked for
-       2. without a mark: the indicator is on, and then rows are taken
+       2. without a mark, or where it says `resumed`: the indicator is on, and then rows are taken
 ====== ====================================================================================================
+
+Rows that a tracker made may describe gaze of the pause. They are passed over for as long, after a resume and, where the
+mark says `resumed`, after each start: the life before may have ended a moment after it wrote that.
 
 A step that fails leaves it off. After a crash between the first two steps of a pause, which nobody was answered, the
 next start is not paused.
@@ -29,15 +32,19 @@ those that a new link would repeat. What was reserved stays spent, as after a cr
 
 import asyncio
 import logging
+import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Literal
 
 from eyestream.errors import LedgerError
-from eyestream.rim.ledger.file import put, remove
+from eyestream.rim.ledger.file import put
 
-__all__ = ["Off", "forget_pause", "is_paused", "mark_beside", "remember_pause"]
+__all__ = ["Off", "forget_pause", "is_paused", "mark_beside", "pause_of", "remember_pause"]
 
 _LOG = logging.getLogger("eyestream.sidecar")
+
+_RESUMED = b"resumed\n"
 
 
 def mark_beside(ledger: Path) -> Path:
@@ -45,16 +52,21 @@ def mark_beside(ledger: Path) -> Path:
     return ledger.with_name(f"{ledger.name}.paused")
 
 
-def is_paused(ledger: Path) -> bool:
-    """Whether anything at all stands where the mark is. Raises LedgerError where that cannot be known."""
+def pause_of(ledger: Path) -> Literal["paused", "resumed"] | None:
+    """What the mark says, None: there is none. Anything else at its place is a pause. Raises LedgerError: not known."""
     mark = mark_beside(ledger)
     try:
-        mark.lstat()
+        is_file = stat.S_ISREG(mark.lstat().st_mode)
+        return "resumed" if is_file and mark.read_bytes() == _RESUMED else "paused"
     except FileNotFoundError:
-        return False
+        return None
     except OSError as error:
-        raise LedgerError(f"{mark}: cannot be looked for: {error.strerror}") from None
-    return True
+        raise LedgerError(f"{mark}: cannot be read: {error.strerror}") from None
+
+
+def is_paused(ledger: Path) -> bool:
+    """Whether nothing may be released. Raises LedgerError where that cannot be known."""
+    return pause_of(ledger) == "paused"
 
 
 def remember_pause(ledger: Path) -> None:
@@ -63,8 +75,9 @@ def remember_pause(ledger: Path) -> None:
 
 
 def forget_pause(ledger: Path) -> None:
-    """Remove the mark, durably. Raises LedgerError: it may be there, or not."""
-    remove(mark_beside(ledger))
+    """Let the mark, if there is one, say that the pause is over, durably. Raises LedgerError: it may say so, or not."""
+    if pause_of(ledger) is not None:
+        put(mark_beside(ledger), _RESUMED)
 
 
 class Off:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,8 +80,10 @@ class _Served:
     """Whether its chunks leave at moments of the clock, whatever completed them."""
     disk_s: float
     """Seconds for the ledger after a chunk is due: where one row is a chunk, it is reserved only then."""
-    switched: float = -math.inf
-    """When somebody else put the device on: what came until then is another person's."""
+    since: float = -math.inf
+    """When somebody else put the device on, or a pause ended: gaze of before is in nothing that is taken."""
+    why: Literal["switched", "paused"] = "switched"
+    """Which of the two."""
     due: float | None = None
     """When the clock made the last rows, or closed the last chunk."""
     condition: Condition = "ready"
@@ -116,6 +119,7 @@ class Pipeline:
     Attributes
     ----------
     worn : by device, the number of the wearer whom the runtime has named; 0, or none: nobody.
+    resumed : whether a pause ended in a life before, perhaps a moment before its end.
     """
 
     def __init__(
@@ -134,7 +138,7 @@ class Pipeline:
         self._ledger, self._levels, self._number = ledger, levels, number
         self.worn: dict[str, int] = {}
         self._between: dict[str, int] = {}
-        self._switches = 0
+        self._switches, self.resumed = 0, False
         self._today = today
         self._publish = publish
         self._changed, self._over, self._hold = changed, over, hold
@@ -225,6 +229,12 @@ class Pipeline:
             self._timers.set(served, served.stream.next_due())
         self._spending.settle()
 
+    def resume(self, now: float) -> None:
+        """The pause is over: rows are taken again, but for those that may describe gaze of it."""
+        self.paused = False
+        for served in self._served.values():
+            served.since, served.why = now, "paused"
+
     def switch(self, device: str, now: float) -> int:
         """From here on nobody wears the device: its sessions end, and all of them that is not released is lost.
 
@@ -235,7 +245,7 @@ class Pipeline:
         self._requests = [request for request in self._requests if request.key.device != device]
         for served in self._of(device):
             served.stream.pause(now, "switched")
-            served.switched = now
+            served.since, served.why = now, "switched"
             self._timers.set(served, served.stream.next_due())
         self._spending.settle(device)
         return self._switches
@@ -252,16 +262,16 @@ class Pipeline:
     def _of_wearer(self, served: _Served, rows: RawRows, at: float) -> RawRows | str:
         """The rows with the number of who wears the device; or why they are refused.
 
-        After a switch, rows that were on their way or describe gaze of before are another person's. Those that the
-        clock of this process made began anew.
+        After a switch, rows that were on their way or describe gaze of before are another person's, and after a pause
+        those of it are nobody's. Those that the clock of this process made began anew.
         """
         device = served.stream.key.device
-        if served.switched == -math.inf and device in self.worn:
+        if served.since == -math.inf and (device in self.worn or self.resumed):
             # It was named in a life before, perhaps a moment before its end: what comes first is as after a switch.
-            served.switched = math.nextafter(at, -math.inf)
-        until = served.switched + (0.0 if rows.due is not None else served.stream.settings.shared_s)
-        if device in self._between or at <= served.switched or at < until:
-            return "switched"
+            served.since, served.why = math.nextafter(at, -math.inf), "switched" if device in self.worn else "paused"
+        until = served.since + (0.0 if rows.due is not None else served.stream.settings.shared_s)
+        if device in self._between or at <= served.since or at < until:
+            return served.why
         own = self._number(device, str(rows.wearer)) if rows.wearer and self._number else rows.wearer
         named = self.worn.get(device, 0)
         if named and own not in (0, named):

@@ -29,7 +29,7 @@ from eyestream.rim.mqtt.transport import Link, Message, Will
 from eyestream.rim.plan import Plan
 from eyestream.rim.sidecar.boards import LAST_WILL, BudgetBoard, Odometers, StatusBoard
 from eyestream.rim.sidecar.moments import Moments
-from eyestream.rim.sidecar.off import Off, is_paused
+from eyestream.rim.sidecar.off import Off, pause_of
 from eyestream.rim.sidecar.ownership import Ownership
 from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Outbox, Sender
@@ -166,7 +166,8 @@ class Sidecar:
         odometers = {key.device: ledger.odometer(key.device) for key in self.pipeline.keys}
         self._known = {device: frozenset(one.wearers if one else ()) for device, one in odometers.items()}
         self.worker = Worker(self.pipeline, limits.raw_messages)
-        self.pipeline.paused = beside is not None and is_paused(beside)
+        pause = None if beside is None else pause_of(beside)
+        self.pipeline.paused, self.pipeline.resumed = pause == "paused", pause == "resumed"
         self.wearing = Wearing(
             beside,
             dict.fromkeys(key.device for key in self.pipeline.keys),
@@ -359,9 +360,10 @@ class Sidecar:
             self._note_change()
 
     def _go(self) -> None:
-        self._cut()  # what was seen before now may still be on its way
-        self.pipeline.paused = False
-        self._note_change()
+        if self.pipeline.paused:
+            self._cut()  # what was seen before now may still be on its way
+            self.pipeline.resume(asyncio.get_running_loop().time())
+            self._note_change()
 
     def _switch(self, device: str) -> int:
         switch = self.pipeline.switch(device, asyncio.get_running_loop().time())

@@ -38,9 +38,9 @@ def test_a_pause_outlives_a_kill_and_needs_no_sidecar(deployment: Path) -> None:
     with sidecar(deployment) as process:
         listens(deployment)
         assert eyestream("resume", *there).stdout == "on\n"
-        assert not mark.exists()
+        assert mark.read_text() == "resumed\n"
         assert eyestream("pause", "--socket", deployment.parent / "ledger.control").stdout == "paused\n"
-        assert mark.exists()
+        assert mark.read_text() == "paused\n"
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=10)
     assert mark.exists()
@@ -49,7 +49,7 @@ def test_a_pause_outlives_a_kill_and_needs_no_sidecar(deployment: Path) -> None:
         listens(deployment)
         assert mark.exists()
     assert eyestream("resume", *there).stdout == "no sidecar runs; the next start is not paused\n"
-    assert not mark.exists()
+    assert mark.read_text() == "resumed\n"
 
 
 def counted(ledger: Path) -> int:
@@ -58,6 +58,7 @@ def counted(ledger: Path) -> int:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 async def test_nothing_leaves_while_it_is_paused_wherever_it_is_killed(mosquitto: Mosquitto, deployment: Path) -> None:
     """Real processes, SIGKILL at random moments around each pause; the tracker never stops."""
     edit(deployment, ("mqtt://localhost:1883", mosquitto.url))
@@ -70,7 +71,7 @@ async def test_nothing_leaves_while_it_is_paused_wherever_it_is_killed(mosquitto
             await asyncio.sleep(0.01)
 
     async def heard_more(spy: Spy, heard: int) -> None:
-        await until(lambda: len(spy.chunks(device)) > heard, 40)
+        await until(lambda: len(spy.chunks(device)) > heard, 80)  # for 31 s rows may describe gaze of the pause
 
     async with spying(mosquitto.url) as spy, Publisher(mosquitto.url, device, NAMES, 2.0) as publisher:
         tracker = asyncio.create_task(track(publisher))

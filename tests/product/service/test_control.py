@@ -99,19 +99,27 @@ async def test_another_user_is_refused_and_changes_nothing(tmp_path: Path, caplo
         made._may = frozenset({4_000_000_001})
         with contextlib.suppress(ConnectionResetError):  # it may be cut off before its line is read
             assert await said(control_socket(settings), b"pause\n") == ["no: this user may not"]
+        for _ in range(20):
+            with pytest.raises(ConfigError, match=r"no: this user may not|reset by peer"):
+                await asyncio.to_thread(ask, control_socket(settings), "pause")
     assert steps.told == []
     assert "may not" in caplog.text
 
 
 async def test_of_too_many_clients_the_oldest_is_cut_off_so_a_pause_always_comes_through(tmp_path: Path) -> None:
+    """And no indicator: who shows one would else take releases for over."""
     settings, steps = settings_in(tmp_path), Steps(tmp_path / "ledger")
     path = control_socket(settings)
     async with serving(settings, steps.off):
+        reader, writer = await asyncio.open_unix_connection(path)
+        writer.write(b"indicator\nresume\n")
+        assert [await reader.readline() for _ in range(3)] == [b"off\n", b"on\n", b"on\n"]
         idle = [await asyncio.open_unix_connection(path) for _ in range(MOST_CLIENTS + 3)]
         assert await said(path, b"pause\n") == ["paused"]
         assert await idle[0][0].read() == b""
-        for _, writer in idle:
-            writer.close()
+        assert await reader.readline() == b"off\n"
+        for _, other in [*idle, (reader, writer)]:
+            other.close()
 
 
 async def test_a_socket_that_is_in_use_is_refused_and_one_that_a_crash_left_is_replaced(tmp_path: Path) -> None:
@@ -188,17 +196,30 @@ async def test_a_pause_that_comes_during_a_resume_wins(tmp_path: Path) -> None:
 
 
 async def test_a_disk_that_fails_leaves_it_off(tmp_path: Path) -> None:
-    steps = Steps(tmp_path / "missing" / "ledger")
-    with pytest.raises(LedgerError):
-        await steps.off.pause()
-    assert steps.told == ["halt"]
-    with pytest.raises(LedgerError):
-        await steps.off.resume()
-    assert steps.told == ["halt"]
+    for fails in ("pause", "resume"):
+        ledger = tmp_path / fails / "ledger"
+        steps = Steps(ledger)
+        if fails == "resume":
+            ledger.parent.mkdir()
+            await steps.off.pause()
+            (ledger.parent / ".ledger.paused.rewritten").mkdir()
+        with pytest.raises(LedgerError):
+            await getattr(steps.off, fails)()
+        assert steps.told == ["halt"]
 
 
 def test_whatever_stands_at_the_mark_is_a_pause(tmp_path: Path) -> None:
-    mark_beside(tmp_path / "ledger").symlink_to(tmp_path / "nothing")
+    mark = mark_beside(tmp_path / "ledger")
+    (tmp_path / "resumed").write_bytes(b"resumed\n")
+    mark.symlink_to(tmp_path / "resumed")
+    assert is_paused(tmp_path / "ledger")
+    mark.unlink()
+    for data in (b"", b"resumed", b"resumed\nx"):
+        mark.write_bytes(data)
+        assert is_paused(tmp_path / "ledger")
+    mark.unlink()
+    assert not is_paused(tmp_path / "ledger")
+    mark.mkdir()
     assert is_paused(tmp_path / "ledger")
 
 
@@ -215,7 +236,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
 
 
 async def test_applications_see_paused_and_a_gap_and_then_another_session(mosquitto: Mosquitto, tmp_path: Path) -> None:
-    settings = settings_for(mosquitto.url, tmp_path)
+    settings = settings_for(mosquitto.url, tmp_path, window_s=0.5)
     ledger = settings.sidecar.ledger
 
     async with spying(mosquitto.url) as spy, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
@@ -241,6 +262,10 @@ async def test_applications_see_paused_and_a_gap_and_then_another_session(mosqui
                 assert len(spy.chunks()) == 2
                 assert await again.off.resume()
                 await until(lambda: spy.states()[-1:] == [("online", "ready")])
+                await publisher.send(rows_of_a_stranger(160, len(NAMES)))
+                await until(lambda: again.pipeline.counters.rejected["paused"] > 0)
+                await asyncio.sleep(again.pipeline.settings[0].shared_s)
+                assert len(spy.chunks()) == 2, "rows that may describe gaze of the pause"
                 await publisher.send(rows_of_a_stranger(160, len(NAMES)))
                 await until(lambda: len(spy.chunks()) > 2)
     chunks = spy.leaf("private")

@@ -89,6 +89,9 @@ class Life:
         return dataclasses.replace(synthetic_words(64, len(names), 1e3), names=names)
 
 
+_SHARED_S = 31.5
+"""How long after a pause rows may describe gaze of it."""
+
 _JSON = ('# [log]\n# format = "text"', '[log]\nformat = "json"')
 _DROPPED = "dropped: the mechanism failed with RuntimeError"
 _UNFORESEEN = "RuntimeError .its message is kept back"
@@ -264,6 +267,8 @@ def _pause_and_resume(tracker: Tracker, process: Process, n: int, wrong: list[st
         wrong.append("released something while it was paused")
     if ask(path, "resume") != "on":
         wrong.append("was not resumed")
+    tracker.send(n)  # may describe gaze of the pause, and is passed over
+    tracker.wait(lambda: False, _SHARED_S)
     for _ in range(8):
         tracker.send(n)
     if not tracker.wait(lambda: tracker.released > before, 20):
