@@ -17,6 +17,7 @@ __all__ = ["run"]
 
 _ROOT = Path(__file__).resolve().parents[1]
 _LAYER = _ROOT / "openxr" / "eyestream_openxr" / "layer"
+_SOURCES = ("layer.c", "objects.c", "gaze.c", "link_posix.c")
 _TESTS = _ROOT / "tests" / "openxr"
 
 
@@ -27,7 +28,10 @@ def run(quick: bool) -> Result:
         folder = Path(name)
         (folder / "place").mkdir(mode=0o700)
         subprocess.run(["make", "-s", "-C", str(_LAYER), f"OUT={folder}", "HEADERS=", f"{folder}/policy.h"], check=True)
-        sources = [str(path) for path in (_TESTS / "driver.c", _TESTS / "fake_runtime.c", *_LAYER.glob("*.c"))]
+        sources = [
+            str(path)
+            for path in (_TESTS / "driver.c", _TESTS / "fake_runtime.c", *(_LAYER / name for name in _SOURCES))
+        ]
         words = ["cc", "-std=c11", "-O2", "-pthread", f'-DPLACES="{folder}/place"', f"-I{_LAYER}", f"-I{folder}"]
         subprocess.run([*words, "-o", str(folder / "driver"), *sources, "-lm"], check=True)
         words = [str(folder / "driver"), str(folder / "place"), "cost", str(frames)]

@@ -105,6 +105,8 @@ NEEDS = {
     "systemd-sysusers": Need(partial(shutil.which, "systemd-sysusers"), f"{_APT}systemd"),
     "git": Need(partial(shutil.which, "git"), f"{_APT}git"),
     "cc": Need(partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "stdio.h", os.devnull), f"{_APT}gcc libc6-dev"),
+    "mingw": Need(partial(shutil.which, "x86_64-w64-mingw32-gcc"), f"{_APT}gcc-mingw-w64-x86-64"),
+    "wine": Need(partial(shutil.which, "wine"), f"{_APT}wine wine64"),
     "make": Need(partial(shutil.which, "make"), f"{_APT}make"),
     "libmosquitto": Need(
         partial(_runs, "cc", "-fsyntax-only", "-xc", "-include", "mosquitto.h", os.devnull), f"{_APT}libmosquitto-dev"

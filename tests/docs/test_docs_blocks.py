@@ -98,8 +98,8 @@ def programs(folder: Path) -> Path:
     own = {"eyestream": EYESTREAM.format(parsed="|".join(PARSED)), "python": PYTHON, "python3": PYTHON}
     for name, code in own.items():
         (folder / f"{name}-is.py").write_text(code)
-        path = f'export PATH="{os.environ["PATH"]}"\n' if name == "eyestream" else ""
-        (folder / name).write_text(f'#!/bin/sh\n{path}exec "{sys.executable}" "{folder}/{name}-is.py" "$@"\n')
+        machine = f'export PATH="{os.environ["PATH"]}"\n' if name == "eyestream" else ""
+        (folder / name).write_text(f'#!/bin/sh\n{machine}exec "{sys.executable}" "{folder}/{name}-is.py" "$@"\n')
     for name in " ".join(STILL).split():
         (folder / name).write_text("#!/bin/sh\n")
     for path in folder.iterdir():

@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef _WIN32
+#include <windows.h>
+#endif
+
 #include "xr.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define RADIANS (3.14159265358979323846 / 180)
 #define LATENCY_NS 3000000
@@ -41,13 +44,13 @@ static struct {
     double x_deg, y_deg, yaw_deg, yaw_deg_s;
     int64_t epoch_ns, lie_ns; /* of its clock against CLOCK_MONOTONIC; of the sample's time */
     int seen, unfocused, no_profile, no_clock, one_session, jumping;
-} fake = {.seen = 1};
+} fake = {.x_deg = 10, .y_deg = -5, .seen = 1};
 
-EXPORT void fake_eyes(double x_deg, double y_deg, int seen) { fake.x_deg = x_deg; fake.y_deg = y_deg; fake.seen = seen; }
-EXPORT void fake_head(double yaw_deg, double yaw_deg_s) { fake.yaw_deg = yaw_deg; fake.yaw_deg_s = yaw_deg_s; }
-EXPORT void fake_times(int64_t epoch_ns, int64_t lie_ns) { fake.epoch_ns = epoch_ns; fake.lie_ns = lie_ns; }
-EXPORT void fake_lacks(int profile, int clock, int second_session) { fake.no_profile = profile; fake.no_clock = clock; fake.one_session = second_session; }
-EXPORT void fake_focus(int focused) { fake.unfocused = !focused; }
+XR_EXPORT void fake_eyes(double x_deg, double y_deg, int seen) { fake.x_deg = x_deg; fake.y_deg = y_deg; fake.seen = seen; }
+XR_EXPORT void fake_head(double yaw_deg, double yaw_deg_s) { fake.yaw_deg = yaw_deg; fake.yaw_deg_s = yaw_deg_s; }
+XR_EXPORT void fake_times(int64_t epoch_ns, int64_t lie_ns) { fake.epoch_ns = epoch_ns; fake.lie_ns = lie_ns; }
+XR_EXPORT void fake_lacks(int profile, int clock, int second_session) { fake.no_profile = profile; fake.no_clock = clock; fake.one_session = second_session; }
+XR_EXPORT void fake_focus(int focused) { fake.unfocused = !focused; }
 
 static int64_t now_ns(void) {
     struct timespec now;
@@ -143,7 +146,7 @@ static XrResult locate(uint64_t space, uint64_t base, XrTime time, XrFlags64 *fl
 /* ---- functions ---- */
 
 static const char *const EXTENSIONS[] = {"XR_MND_headless", "XR_EXT_eye_gaze_interaction", "XR_FB_eye_tracking_social", "XR_EXT_future",
-                                         "XR_META_foveation_eye_tracked", "XR_KHR_locate_spaces", "XR_TEST_unheard_of", "XR_KHR_convert_timespec_time"};
+                                         "XR_META_foveation_eye_tracked", "XR_KHR_locate_spaces", "XR_TEST_unheard_of", XR_CLOCK_EXTENSION};
 typedef struct { int32_t type; void *next; char name[128]; uint32_t version; } Extension;
 
 static XrResult EnumerateInstanceExtensionProperties(const char *layer, uint32_t capacity, uint32_t *count, Extension *out) {
@@ -157,7 +160,7 @@ static XrResult EnumerateInstanceExtensionProperties(const char *layer, uint32_t
     return XR_SUCCESS;
 }
 static char enabled[4096];
-EXPORT const char *fake_enabled(void) { return enabled; } /* the extensions of the instance, each before a space */
+XR_EXPORT const char *fake_enabled(void) { return enabled; } /* the extensions of the instance, each before a space */
 static XrResult CreateInstance(const XrInstanceCreateInfo *info, XrInstance *made) {
     enabled[0] = 0;
     with_gaze = false;
@@ -345,12 +348,19 @@ static XrResult EnumerateViewConfigurations(XrInstance of, XrSystemId system, ui
 static XrResult GetViewConfigurationProperties(XrInstance of, XrSystemId system, int32_t type, void *out) { (void)of; (void)system; (void)type; (void)out; return XR_SUCCESS; }
 static XrResult EnumerateViewConfigurationViews(XrInstance of, XrSystemId system, int32_t type, uint32_t capacity, uint32_t *count, void *out) { (void)of; (void)system; (void)capacity; (void)out; *count = type == 1 ? 1 : 2; return XR_SUCCESS; }
 static XrResult LocateViews(XrSession of, const XrViewLocateInfo *info, void *state, uint32_t capacity, uint32_t *count, void *views) { (void)of; (void)info; (void)state; (void)capacity; (void)views; *count = 2; return XR_SUCCESS; }
-static XrResult ConvertTimespecTimeToTimeKHR(XrInstance of, const struct timespec *at, XrTime *out) { (void)of; *out = at->tv_sec * INT64_C(1000000000) + at->tv_nsec + fake.epoch_ns; return *out > 0 ? XR_SUCCESS : XR_ERROR_TIME_INVALID; }
-static XrResult ConvertTimeToTimespecTimeKHR(XrInstance of, XrTime time, struct timespec *out) {
-    int64_t ns = time - fake.epoch_ns;
+#ifdef _WIN32
+static int64_t counts_a_second(void) { LARGE_INTEGER hz; QueryPerformanceFrequency(&hz); return hz.QuadPart; }
+static int64_t ns_of(XrClock at) { int64_t hz = counts_a_second(); return at / hz * 1000000000 + at % hz * 1000000000 / hz; }
+static XrClock clock_of(int64_t ns) { int64_t hz = counts_a_second(); return ns / 1000000000 * hz + ns % 1000000000 * hz / 1000000000; }
+#else
+static int64_t ns_of(XrClock at) { return at.tv_sec * INT64_C(1000000000) + at.tv_nsec; }
+static XrClock clock_of(int64_t ns) { return (XrClock){ns / 1000000000, ns % 1000000000}; }
+#endif
+static XrResult ClockToTime(XrInstance of, const XrClock *at, XrTime *out) { (void)of; *out = ns_of(*at) + fake.epoch_ns; return *out > 0 ? XR_SUCCESS : XR_ERROR_TIME_INVALID; }
+static XrResult TimeToClock(XrInstance of, XrTime time, XrClock *out) {
     (void)of;
-    if (ns <= 0) return XR_ERROR_TIME_INVALID;
-    *out = (struct timespec){ns / 1000000000, ns % 1000000000};
+    if (time <= fake.epoch_ns) return XR_ERROR_TIME_INVALID;
+    *out = clock_of(time - fake.epoch_ns);
     return XR_SUCCESS;
 }
 /* Handed out although its extension may not be enabled, as some runtimes do. */
@@ -390,14 +400,15 @@ LOCKED(GetActionStatePose, (XrSession a, const XrActionStateGetInfo *b, XrAction
 static XrResult GetInstanceProcAddr(XrInstance of, const char *name, PFN_xrVoidFunction *out) {
 #define AS(name, function) {"xr" #name, (PFN_xrVoidFunction)(function)}
 #define PLAIN(name) AS(name, name)
+#define NAMED(macro, function) AS(macro, function)
 #define WITH_LOCK(name) AS(name, locked_##name)
     static const struct { const char *name; PFN_xrVoidFunction function; } all[] = {
         PLAIN(GetInstanceProcAddr), PLAIN(EnumerateInstanceExtensionProperties), PLAIN(CreateInstance), PLAIN(DestroyInstance),
         PLAIN(GetInstanceProperties), PLAIN(PollEvent), PLAIN(GetSystem), PLAIN(GetSystemProperties), PLAIN(BeginSession),
         AS(EndSession, SessionOnly), AS(RequestExitSession, SessionOnly), PLAIN(GetCurrentInteractionProfile),
         PLAIN(EnumerateBoundSourcesForAction), PLAIN(EnumerateViewConfigurations), PLAIN(GetViewConfigurationProperties),
-        PLAIN(EnumerateViewConfigurationViews), PLAIN(LocateViews), PLAIN(ConvertTimespecTimeToTimeKHR),
-        PLAIN(ConvertTimeToTimespecTimeKHR), PLAIN(GetEyeGazesFB), PLAIN(ResultToString), PLAIN(StructureTypeToString),
+        PLAIN(EnumerateViewConfigurationViews), PLAIN(LocateViews), NAMED(XR_CLOCK_TO_TIME, ClockToTime),
+        NAMED(XR_TIME_TO_CLOCK, TimeToClock), PLAIN(GetEyeGazesFB), PLAIN(ResultToString), PLAIN(StructureTypeToString),
         PLAIN(EnumerateReferenceSpaces), AS(LocateSpacesKHR, locked_LocateSpaces), WITH_LOCK(StringToPath), WITH_LOCK(PathToString),
         WITH_LOCK(CreateSession), WITH_LOCK(DestroySession), WITH_LOCK(CreateReferenceSpace), WITH_LOCK(CreateActionSpace),
         WITH_LOCK(DestroySpace), WITH_LOCK(LocateSpace), WITH_LOCK(LocateSpaces), WITH_LOCK(CreateActionSet),
@@ -410,7 +421,7 @@ static XrResult GetInstanceProcAddr(XrInstance of, const char *name, PFN_xrVoidF
     return *out ? XR_SUCCESS : XR_ERROR_FUNCTION_UNSUPPORTED;
 }
 
-EXPORT XrResult xrNegotiateLoaderRuntimeInterface(const XrNegotiateLoaderInfo *loader, XrNegotiateRuntimeRequest *request) {
+XR_EXPORT XrResult xrNegotiateLoaderRuntimeInterface(const XrNegotiateLoaderInfo *loader, XrNegotiateRuntimeRequest *request) {
     (void)loader;
     request->runtimeInterfaceVersion = 1;
     request->runtimeApiVersion = getenv("FAKE_1_0") ? (UINT64_C(1) << 48) + 20 : (UINT64_C(1) << 48) + (UINT64_C(1) << 32) + 40;

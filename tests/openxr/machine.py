@@ -141,6 +141,11 @@ class LayerInfo(c.Structure):
     ]
 
 
+def layer_sources(system: str) -> list[Path]:
+    """What the layer is compiled from, on `posix` or `win32`."""
+    return [LAYER / f"{name}.c" for name in ("layer", "objects", "gaze", f"link_{system}")]
+
+
 class Built:
     """The layer and the runtime, compiled for the tests of this process.
 

@@ -32,7 +32,7 @@ static _Atomic uint64_t words[WORDS];
 static atomic_uint turn;
 
 /* Of the thread alone. */
-static int link_fd = -1, page_fd = -1;
+static Link link_at = -1, page_at = -1;
 static int64_t next_link_ns, next_page_ns, last_sent_ns;
 
 bool gaze_linked(void) { return atomic_load_explicit(&linked, memory_order_relaxed); }
@@ -110,17 +110,17 @@ bool gaze_read(struct gaze_released *out) {
 static void poll_page(int64_t now) {
     struct wire_page page;
     uint64_t said[WORDS] = {0};
-    if (page_fd < 0 && now >= next_page_ns) {
-        page_fd = page_open();
+    if (page_at < 0 && now >= next_page_ns) {
+        page_at = page_open();
         next_page_ns = now + RETRY_NS;
     }
-    if (page_fd < 0) return;
-    bool read = page_read(page_fd, &page);
+    if (page_at < 0) return;
+    bool read = page_read(page_at, &page);
     if (!read || page.beat_ns > now || now - page.beat_ns >= STALE_NS) {
         if (read) keep(said); /* a bridge that ends well says so, and is gone at once */
         if (now >= next_page_ns) { /* another bridge may have made another page */
-            link_close(page_fd);
-            page_fd = -1;
+            link_close(page_at);
+            page_at = -1;
         }
         return;
     }
@@ -138,22 +138,22 @@ static void poll_page(int64_t now) {
 static void poll_link(int64_t now) {
     struct gaze_raw raw;
     struct wire_samples message = {WIRE_SAMPLES, WIRE_VERSION, 0, {{0, 0, 0}}};
-    if (link_fd < 0 && now >= next_link_ns) {
-        link_fd = link_open();
+    if (link_at < 0 && now >= next_link_ns) {
+        link_at = link_open();
         next_link_ns = now + RETRY_NS;
-        while (link_fd >= 0 && take(&raw)) {} /* nothing of before */
-        atomic_store(&linked, link_fd >= 0);
+        while (link_at >= 0 && take(&raw)) {} /* nothing of before */
+        atomic_store(&linked, link_at >= 0);
     }
-    while (link_fd >= 0 && message.count < WIRE_MOST && take(&raw)) {
+    while (link_at >= 0 && message.count < WIRE_MOST && take(&raw)) {
         if (raw.t_ns <= last_sent_ns) continue; /* the tracker has no newer one */
         last_sent_ns = raw.t_ns;
         message.samples[message.count++] = sample_of(&raw);
     }
     size_t size = offsetof(struct wire_samples, samples) + message.count * sizeof *message.samples;
-    if (message.count && !link_send(link_fd, &message, size)) {
+    if (message.count && !link_send(link_at, &message, size)) {
         atomic_store(&linked, false);
-        link_close(link_fd);
-        link_fd = -1;
+        link_close(link_at);
+        link_at = -1;
     }
 }
 
@@ -170,16 +170,20 @@ static void *work(void *nothing) {
 }
 
 bool gaze_start(void) {
-    sigset_t all, before;
     uint64_t nothing[WORDS] = {0};
     keep(nothing);
     next_link_ns = next_page_ns = 0;
     poll_page(link_clock_ns());
     atomic_store(&stopping, false);
+#ifndef _WIN32
+    sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the application's */
+#endif
     running = pthread_create(&thread, NULL, work, NULL) == 0;
+#ifndef _WIN32
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
     return running;
 }
 
@@ -191,7 +195,7 @@ void gaze_stop(void) {
     running = false;
     keep(nothing);
     atomic_store(&linked, false);
-    link_close(link_fd);
-    link_close(page_fd);
-    link_fd = page_fd = -1;
+    link_close(link_at);
+    link_close(page_at);
+    link_at = page_at = -1;
 }

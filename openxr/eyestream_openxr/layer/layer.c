@@ -18,7 +18,6 @@
 
 #define LAYER_NAME "XR_APILAYER_EYESTREAM_private_gaze"
 #define GAZE_EXTENSION "XR_EXT_eye_gaze_interaction"
-#define CLOCK_EXTENSION "XR_KHR_convert_timespec_time"
 #define EYES "/user/eyes_ext"
 #define GAZE EYES "/input/gaze_ext"
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -46,14 +45,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the tables; never
 /* ---- times and poses ---- */
 
 static XrResult time_of(int64_t ns, XrTime *time) {
-    const struct timespec at = {ns / SECOND, ns % SECOND};
-    return next.ConvertTimespecTimeToTimeKHR(instance, &at, time);
+    const XrClock at = link_clock_of(ns);
+    return next.XR_CLOCK_TO_TIME(instance, &at, time);
 }
 
 static bool clock_of(XrTime time, int64_t *ns) {
-    struct timespec at;
-    if (XR_FAILED(next.ConvertTimeToTimespecTimeKHR(instance, time, &at))) return false;
-    *ns = at.tv_sec * SECOND + at.tv_nsec;
+    XrClock at;
+    if (XR_FAILED(next.XR_TIME_TO_CLOCK(instance, time, &at))) return false;
+    *ns = link_clock_to_ns(at);
     return true;
 }
 
@@ -560,10 +559,10 @@ static XrResult layer_CreateApiLayerInstance(const XrInstanceCreateInfo *info, c
     rest.nextInfo = here->next;
     mine.enabledExtensionNames = names;
     mine.enabledExtensionCount = passed(info, below, names);
-    bool reads = asked && !below, timed = among(CLOCK_EXTENSION, names, mine.enabledExtensionCount);
+    bool reads = asked && !below, timed = among(XR_CLOCK_EXTENSION, names, mine.enabledExtensionCount);
     XrResult result = XR_ERROR_EXTENSION_NOT_PRESENT;
     if (reads && !timed) {
-        names[mine.enabledExtensionCount++] = CLOCK_EXTENSION;
+        names[mine.enabledExtensionCount++] = XR_CLOCK_EXTENSION;
         result = here->nextCreateApiLayerInstance(&mine, &rest, made);
         if (result == XR_ERROR_EXTENSION_NOT_PRESENT) { /* a runtime whose times nobody can read gives no gaze */
             mine.enabledExtensionCount--;
@@ -584,13 +583,12 @@ static XrResult layer_CreateApiLayerInstance(const XrInstanceCreateInfo *info, c
         instance = XR_NULL_HANDLE;
         return result;
     }
-    if (reads && next.ConvertTimespecTimeToTimeKHR && next.ConvertTimeToTimespecTimeKHR) make_own();
+    if (reads && next.XR_CLOCK_TO_TIME && next.XR_TIME_TO_CLOCK) make_own();
     return XR_SUCCESS;
 }
 
-__attribute__((visibility("default"))) XrResult xrNegotiateLoaderApiLayerInterface(const XrNegotiateLoaderInfo *loader,
-                                                                                  const char *name,
-                                                                                  XrNegotiateApiLayerRequest *request) {
+XR_EXPORT XrResult xrNegotiateLoaderApiLayerInterface(const XrNegotiateLoaderInfo *loader, const char *name,
+                                                      XrNegotiateApiLayerRequest *request) {
     if (!loader || !request || loader->structType != XR_LOADER_INFO || loader->minInterfaceVersion > 1
         || loader->maxInterfaceVersion < 1 || request->structType != XR_API_LAYER_REQUEST
         || (name && strcmp(name, LAYER_NAME) != 0))

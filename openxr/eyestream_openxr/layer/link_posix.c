@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,12 +16,17 @@
 #endif
 
 enum { MOST_PATH = 96 };
+static const int64_t SECOND = 1000000000;
 
 int64_t link_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    return link_clock_to_ns(now);
 }
+
+XrClock link_clock_of(int64_t ns) { return (XrClock){ns / SECOND, ns % SECOND}; }
+
+int64_t link_clock_to_ns(XrClock at) { return at.tv_sec * SECOND + at.tv_nsec; }
 
 /* The folder of the sidecar and the bridge, and who owns it; false: there is none that its owner alone may write to. */
 static bool find_place(char *place, uid_t *owner) {
@@ -37,7 +41,7 @@ static bool find_place(char *place, uid_t *owner) {
     return false;
 }
 
-int link_open(void) {
+Link link_open(void) {
     char place[MOST_PATH];
     uid_t owner;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -54,12 +58,12 @@ int link_open(void) {
     return -1;
 }
 
-bool link_send(int link, const void *message, size_t size) {
-    ssize_t sent = send(link, message, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+bool link_send(Link link, const void *message, size_t size) {
+    ssize_t sent = send((int)link, message, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     return sent >= 0 || errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOBUFS;
 }
 
-int page_open(void) {
+Link page_open(void) {
     char place[MOST_PATH], name[MOST_PATH + 8];
     uid_t owner;
     struct stat file;
@@ -75,13 +79,12 @@ int page_open(void) {
 }
 
 /* Read, not mapped: a page that is cut short would end the application with SIGBUS. */
-bool page_read(int page, struct wire_page *out) {
+bool page_read(Link page, struct wire_page *out) {
     struct wire_page again;
-    return pread(page, out, sizeof *out, 0) == sizeof *out && pread(page, &again, sizeof again, 0) == sizeof again
-        && memcmp(out, &again, sizeof again) == 0 && out->magic == WIRE_PAGE && out->version == WIRE_VERSION
-        && out->turn % 2 == 0 && out->turn == out->turn_again && out->reserved == 0;
+    return pread((int)page, out, sizeof *out, 0) == sizeof *out && pread((int)page, &again, sizeof again, 0) == sizeof again
+        && page_is_whole(out, &again);
 }
 
-void link_close(int descriptor) {
-    if (descriptor >= 0) close(descriptor);
+void link_close(Link link) {
+    if (link >= 0) close((int)link);
 }

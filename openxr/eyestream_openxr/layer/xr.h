@@ -257,6 +257,27 @@ typedef struct {
     PFN_xrGetInstanceProcAddr getInstanceProcAddr;
 } XrNegotiateRuntimeRequest;
 
+/* The system's clock, and what tells its times to the runtime. */
+#ifdef _WIN32
+#define XR_EXPORT __declspec(dllexport)
+#define XR_CLOCK_EXTENSION "XR_KHR_win32_convert_performance_counter_time"
+#define XR_CLOCK_TO_TIME ConvertWin32PerformanceCounterToTimeKHR
+#define XR_TIME_TO_CLOCK ConvertTimeToWin32PerformanceCounterKHR
+typedef int64_t XrClock; /* counts of QueryPerformanceCounter */
+#define XR_CLOCK_FUNCTIONS(X)                                                                                        \
+    X(ConvertWin32PerformanceCounterToTimeKHR, (XrInstance, const XrClock *, XrTime *))                              \
+    X(ConvertTimeToWin32PerformanceCounterKHR, (XrInstance, XrTime, XrClock *))
+#else
+#define XR_EXPORT __attribute__((visibility("default")))
+#define XR_CLOCK_EXTENSION "XR_KHR_convert_timespec_time"
+#define XR_CLOCK_TO_TIME ConvertTimespecTimeToTimeKHR
+#define XR_TIME_TO_CLOCK ConvertTimeToTimespecTimeKHR
+typedef struct timespec XrClock; /* of CLOCK_MONOTONIC */
+#define XR_CLOCK_FUNCTIONS(X)                                                                                        \
+    X(ConvertTimespecTimeToTimeKHR, (XrInstance, const XrClock *, XrTime *))                                         \
+    X(ConvertTimeToTimespecTimeKHR, (XrInstance, XrTime, XrClock *))
+#endif
+
 /* X(name, parameters): the functions that the layer calls below itself. */
 #define XR_FUNCTIONS(X)                                                                                              \
     X(DestroyInstance, (XrInstance))                                                                                 \
@@ -287,7 +308,6 @@ typedef struct {
     X(GetViewConfigurationProperties, (XrInstance, XrSystemId, int32_t, void *))                                     \
     X(EnumerateViewConfigurationViews, (XrInstance, XrSystemId, int32_t, uint32_t, uint32_t *, void *))              \
     X(LocateViews, (XrSession, const XrViewLocateInfo *, void *, uint32_t, uint32_t *, void *))                      \
-    X(ConvertTimespecTimeToTimeKHR, (XrInstance, const struct timespec *, XrTime *))                                 \
-    X(ConvertTimeToTimespecTimeKHR, (XrInstance, XrTime, struct timespec *))
+    XR_CLOCK_FUNCTIONS(X)
 
 #endif
