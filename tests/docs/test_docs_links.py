@@ -100,7 +100,7 @@ def test_what_comes_through_in_the_usual_configuration() -> None:
     measured = next(
         row for row in load_table()["rows"] if row["calibration"] == named and row["minute"] == pytest.approx(minute)
     )
-    assert f"All 52 at once, for research: R² of {measured['middle_own']:.2f} for the middle feature" in FLAT
+    assert f"All 52 at once, for research: R² of {measured['middle_own']:.2f} for the median feature" in FLAT
     area, low, high = (f"{measured[key]:.2f}" for key in ("area", "area_low", "area_high"))
     assert f"With all 52: {area} [{low}, {high}]" in FLAT
 
@@ -112,15 +112,15 @@ def test_what_asked_features_are_said_to_give_is_what_was_measured() -> None:
     for names, figures in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| \*\*([.\d, ]+)\*\* \|", page, re.MULTILINE):
         found.setdefault(names.count("`") // 2, []).extend(float(figure) for figure in figures.split(", "))
     one, two, three = (found[count] for count in (1, 2, 3))
-    said = f"{min(one):.2f} to {max(one):.2f}, two by {min(two):.2f} to {max(two):.2f}, three by {min(three):.2f}"
-    assert f"one asked feature correlates with the truth by {said}" in FLAT
+    said = f"{min(one):.2f} to {max(one):.2f}, two at {min(two):.2f} to {max(two):.2f}, three at {min(three):.2f}"
+    assert f"one asked feature correlates with the truth at {said}" in FLAT
     _, _, larger = page.partition("### At a larger epsilon")
     found.clear()
     for figures in re.findall(r"^\| `\w+` \| ([.\d, ]+) \|", larger.partition("### Who")[0], re.MULTILINE):
         found.setdefault(figures.count(",") + 1, []).extend(float(figure) for figure in figures.split(", "))
     one, two, three = (found[count] for count in (1, 2, 3))
     said = f"{min(one):.2f} to {max(one):.2f}, {min(two):.2f} to {max(two):.2f}, {min(three):.2f}"
-    assert f"At twice the price a minute: {said}" in FLAT
+    assert f"At twice the epsilon a minute: {said}" in FLAT
 
 
 def test_what_asked_features_are_said_to_tell_of_people_is_what_was_measured() -> None:

@@ -9,7 +9,7 @@ from eyestream.gaze.clock_map import LEAST, PERIOD_S
 from eyestream.gaze.live import DELAY_S, SILENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = " ".join((ROOT / "docs" / "sources.md").read_text(encoding="utf-8").split())
+PAGE = " ".join((ROOT / "docs" / "clocks.md").read_text(encoding="utf-8").split())
 SECURITY = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
 _PER_S = {"hours": 3600.0, "minutes": 60.0}
 

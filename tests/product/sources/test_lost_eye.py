@@ -159,7 +159,7 @@ def test_kinds_of_trackers_that_can_be_asked_say_so() -> None:
 
 
 def test_the_page_says_how_often_a_tracker_is_asked() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "sources.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "clocks.md").read_text(encoding="utf-8")
     assert ASK_EVERY_S == 2.0
     assert "The sidecar asks the tracker every two seconds" in " ".join(page.split())
 
