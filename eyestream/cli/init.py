@@ -121,9 +121,9 @@ def _purposes() -> str:
             "first, each: from the first row to the first chunk, and from chunk to chunk. epsilon: of a chunk,",
             "minute: of all chunks of a minute; smaller protects more, and the sum of a session and of a day grows",
             "to the ceilings of the configuration.",
-            "changes: how much of a stranger's changes comes through in the middle feature (1: all). saccades, blinks:",
+            "changes: R squared of a stranger's changes, in the median feature (1: all). saccades, blinks:",
             "correlation of the released rate with the true one. recognised: how many strangers the strongest of",
-            f"{len(table['attackers'])} attackers named right, of {strangers}; guessing names {chance:.0%}.",
+            f"{len(table['attackers'])} attackers identified, of {strangers}; guessing finds {chance:.0%}.",
             "The corpus and all figures: `eyestream advise`.",
         ]
     )

@@ -29,8 +29,8 @@ _NOT_PROTECTED = (
     "that the device is in use, when, and for how long; head motion, voice and scene; who somebody is: epsilon bounds "
     "one chunk, and the losses of many add up. The full text has the rest"
 )
-_LEVELS = "come through, and tell people apart"
-_NO_LEVELS = "none: how someone differs from other people is subtracted. Changes over time remain"
+_LEVELS = "are released, and identify people"
+_NO_LEVELS = "not released: how a wearer differs from other people is subtracted. Changes over time remain"
 
 
 def summary(stream: StreamPlan) -> list[tuple[str, str]]:
@@ -88,7 +88,7 @@ def correlations(expected: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _signal(expected: Mapping[str, Any]) -> str:
-    """How much comes through."""
+    """How much signal remains."""
     return (
         f"{expected['middle_own']:.2f} of how the middle feature of a stranger changes over time, mean "
         f"{expected['distinct_own']:.2f} (1: all, 0: nothing)"

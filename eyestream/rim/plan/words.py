@@ -219,7 +219,7 @@ def in_short(mechanism: Mechanism, deployment: Deployment, calibration: str) -> 
         return f"changes, no levels. Correlation with the truth that is expected: {said}{lasting}"
     found = measured_figures(mechanism, deployment.stream.rate_hz, calibration)
     if found is None:
-        return f"what comes through was not measured for this calibration at this epsilon{lasting}"
+        return f"the signal was not measured for this calibration at this epsilon{lasting}"
     expected, above = found
     levels = "no levels" if mechanism.baseline_chunks else "levels too"
     return (

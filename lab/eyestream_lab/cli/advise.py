@@ -77,7 +77,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--calibration",
         metavar="FILE",
-        help="with --recording: advise nothing, and say what comes through with this file, or shipped calibration, at "
+        help="with --recording: advise nothing, and report the signal that remains with this calibration, at "
         "--epsilon-per-minute. With --features: a calibration of asked features of your own",
     )
     add_profile(parser)

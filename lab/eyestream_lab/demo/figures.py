@@ -170,12 +170,10 @@ class DemoState:
             truth, released = (np.array([getattr(p, k)[feature] for p in self.pairs]) for k in ("truth", "released"))
             known = np.isfinite(truth)
             truth, released = truth[known], released[known]
-            within = (
-                f"the truth lay within the error in {int((np.abs(truth - released) <= error).sum())} of {len(truth)}"
-            )
+            within = f"true value within the error in {int((np.abs(truth - released) <= error).sum())} of {len(truth)}"
             if len(truth) >= _LEAST_CHUNKS and truth.std() > 0 and released.std() > 0:
-                within = f"correlation with the truth {np.corrcoef(truth, released)[0, 1]:.2f}; {within}"
-            lines.append(f"{name}: {within} chunks.")
+                within = f"correlation {np.corrcoef(truth, released)[0, 1]:.2f}; {within}"
+            lines.append(f"{name}: {within} chunks")
         return lines
 
 

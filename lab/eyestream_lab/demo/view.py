@@ -163,28 +163,38 @@ def summary(figures: DemoState) -> str:
     assert figures.meta is not None
     assert figures.chunk is not None
     said = [
-        *figures.found(),
-        f"{figures.gaze.samples} samples of gaze went in, {figures.rows} rows were made of them, "
-        f"{len(figures.latencies_ms)} private chunks came out ({figures.meta.mechanism}, {figures.n} rows each).",
-        f"epsilon {figures.chunk.epsilon:g} for each chunk, {figures.epsilon_session:g} for the session: losses "
-        "add up. The ledger was a temporary one.",
-        figures.claim,
-        f"latency, last row of a chunk to the application: p50 {figures.latency_ms(50):.1f} ms, "
-        f"p99 {figures.latency_ms(99):.1f} ms. So old is a chunk's newest gaze{_oldest(figures.chunk)}.",
+        ("went in", f"{figures.gaze.samples} samples of gaze: {figures.rows} rows of features"),
+        ("came out", f"{len(figures.latencies_ms)} private chunks of {figures.n} rows ({figures.meta.mechanism})"),
+        *(("how sure", text) for text in figures.found()),
+        (
+            "cost",
+            f"epsilon {figures.chunk.epsilon:g} a chunk, {figures.epsilon_session:g} in this session: losses add up",
+        ),
+        (
+            "how late",
+            f"newest gaze {figures.latency_ms(50):.1f} ms (p99 {figures.latency_ms(99):.1f}){_oldest(figures.chunk)}",
+        ),
+        ("claim", figures.claim.removeprefix("claim: ")),
     ]
     width = shutil.get_terminal_size().columns
-    if sys.stdout.isatty():
-        said = [line for text in said for line in _wrapped(text, width)]
+    fitting = width if sys.stdout.isatty() else 10_000
+    said = [line for label, text in said for line in _row(label, text, fitting)]
     return "\n".join(["", *table(figures, max(width, _NARROWEST), _TABLE), *said])
 
 
 _NARROWEST = 80
 
 
+def _row(label: str, text: str, width: int) -> list[str]:
+    """A row of the table at the end, in lines of at most `width` - 1 columns."""
+    first, *others = textwrap.wrap(text, width - 11, break_long_words=False, break_on_hyphens=False)
+    return [f"{label:10}{first}", *(f"{'':10}{line}" for line in others)]
+
+
 def _oldest(chunk: Chunk) -> str:
     """How much older the oldest gaze of a chunk is than its newest, in words; nothing where that is not known."""
     oldest = chunk.oldest_gaze_s
-    return "" if oldest is None else f"; its oldest is up to {oldest - chunk.latency_s:.0f} s older"
+    return "" if oldest is None else f", oldest up to {oldest - chunk.latency_s:.0f} s more"
 
 
 def check_picture(path: Path) -> None:

@@ -62,9 +62,7 @@ def test_the_demo_fits_80_by_24(tmp_path: Path) -> None:
     assert "x true: stays inside   [--o--] private, with its error: goes out   | no change" in text
     assert "rate_saccades, 1/s: change since the first minute" in text
     assert re.search(r"^chunk +2  true +[-+.\de]+  private +[-+.\de]+ \+- +[.\de-]+ ", text, re.MULTILINE)
-    assert re.search(
-        r"^rate_saccades: correlation with the truth -?[01]\.\d\d; the truth lay within", text, re.MULTILINE
-    )
+    assert re.search(r"^how sure  rate_saccades: correlation -?[01]\.\d\d; true value within", text, re.MULTILINE)
     assert picture.read_bytes().startswith(PNG)
 
 

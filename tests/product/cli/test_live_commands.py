@@ -263,7 +263,7 @@ def test_demo_without_a_terminal_prints_lines_and_a_summary() -> None:
     assert "rate_saccades, 1/s: change since the first minute" in done.stdout
     assert re.search(r"^chunk   3  true +\S+  private +\S+ \+-", done.stdout, re.MULTILINE)
     assert re.search(
-        r"^rate_saccades: the truth lay within the error in [0-2] of 2 chunks.$", done.stdout, re.MULTILINE
+        r"^how sure  rate_saccades: true value within the error in [0-2] of 2 chunks$", done.stdout, re.MULTILINE
     )
     done = eyestream("demo", "--features", "fatige")
     assert done.returncode == 2

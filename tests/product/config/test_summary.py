@@ -49,7 +49,7 @@ def test_ten_lines_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert f"blinks {row['features']['blink_rate']['correlation']:.2f}" in lines["correlations"]
     assert lines["recognised"].startswith(f"{row['rate']:.0%} of 15 strangers")
     assert f"area under the ROC curve {row['area']:.2f} [" in lines["recognised"]
-    assert lines["levels"].startswith("none")
+    assert lines["levels"].startswith("not released")
     assert "a blink in the first 64 s, which enters all later chunks, with up to 1152." in lines["protects"]
     assert lines["protects"].endswith("to at most 1152 a session and 2304 a day")
     for said in ("in use", "head motion, voice and scene", "who somebody is", "losses of many add up"):
@@ -77,7 +77,7 @@ def test_meta_says_in_a_line_what_a_stream_gives(purpose: str | None, tmp_path: 
 
 def test_meta_says_that_nothing_was_measured(tmp_path: Path) -> None:
     main(["init", "--mechanism", "cfpa", str(tmp_path / "a")])
-    assert in_short(tmp_path / "a").startswith("what comes through was not measured")
+    assert in_short(tmp_path / "a").startswith("the signal was not measured")
 
 
 @pytest.mark.parametrize(
