@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyestream.errors import LedgerError
+from eyestream.rim.ledger.records import RECORD_BYTES, SEALED
 
 try:
     import fcntl
@@ -23,10 +24,7 @@ except ImportError:
 if TYPE_CHECKING:
     from eyestream.rim.ledger.seal import Seal, SealedFile
 
-__all__ = ["SEALED", "UNIT", "LedgerFile", "create_file", "held_alone", "is_held", "put", "read_pieces"]
-
-SEALED, UNIT = b"EYESEALD", 64
-"""First bytes of a sealed file; bytes of its head, of a record, and of a part of a snapshot."""
+__all__ = ["LedgerFile", "create_file", "held_alone", "is_held", "put", "read_pieces"]
 
 _PIECE_BYTES = 1 << 22
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -303,7 +301,7 @@ class LedgerFile:
         After a sync that failed, in a life before, the system may call pages clean that are in memory alone: they are
         read, and no later sync writes them.
         """
-        fd, start = os.open(self._path, os.O_RDWR | _SAFELY), start + (0 if self._sealed is None else UNIT)
+        fd, start = os.open(self._path, os.O_RDWR | _SAFELY), start + (0 if self._sealed is None else RECORD_BYTES)
         try:
             while piece := _read_at(fd, start):
                 if _write_at(fd, piece, start) != len(piece):
@@ -327,7 +325,7 @@ class LedgerFile:
         """
         self._prepared = None if self._seal is None else self._seal.new_file()
         if self._prepared is not None:
-            data = self._prepared.head + self._prepared.seal(data, UNIT)
+            data = self._prepared.head + self._prepared.seal(data, RECORD_BYTES)
         fd = os.open(self._beside, _NEW_FILE | os.O_APPEND, 0o600)
         try:
             if fcntl is not None:

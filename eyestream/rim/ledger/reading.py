@@ -9,8 +9,8 @@ from typing import NamedTuple
 from eyestream.core.days import Days
 from eyestream.core.meter import Odometer
 from eyestream.rim.ledger.book import read_book
-from eyestream.rim.ledger.file import UNIT, create_file, read_pieces
-from eyestream.rim.ledger.records import Header, write_header
+from eyestream.rim.ledger.file import create_file, read_pieces
+from eyestream.rim.ledger.records import RECORD_BYTES, Header, write_header
 from eyestream.rim.ledger.seal import Seal, unsealed
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.streams import StreamKey
@@ -44,7 +44,7 @@ def create_ledger(path: Path, *, created: int, seal: Seal | None = None) -> None
     """
     data = write_header(Header(secrets.token_bytes(16), created))
     sealed = None if seal is None else seal.new_file()
-    create_file(path, data if sealed is None else sealed.head + sealed.seal(data, UNIT))
+    create_file(path, data if sealed is None else sealed.head + sealed.seal(data, RECORD_BYTES))
 
 
 def read_ledger(path: Path, seal: Seal | None = None) -> LedgerReading:

@@ -21,6 +21,7 @@ __all__ = [
     "RECORD_BYTES",
     "RELEASED",
     "REPAIRED",
+    "SEALED",
     "SETTLED",
     "VERSION",
     "WITHHELD",
@@ -51,6 +52,8 @@ __all__ = [
 
 RECORD_BYTES = 64
 BODY_BYTES = 56
+SEALED = b"EYESEALD"
+"""First bytes of a file that is sealed (`eyestream.rim.ledger.seal`): its head has `RECORD_BYTES`."""
 VERSION = 3
 
 _HEADER = struct.Struct("<8sIIQQ16sQ")

@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 from eyestream.errors import ConfigError, LedgerError
-from eyestream.rim.ledger.file import SEALED, UNIT
+from eyestream.rim.ledger.records import RECORD_BYTES, SEALED
 
 __all__ = ["Seal", "SealedFile", "seal_by", "unsealed"]
 
@@ -41,7 +41,7 @@ class SealedFile:
 
     def seal(self, data: bytes, place: int) -> bytes:
         """`data` as it is written at byte `place`. What fills up a unit that was torn stays as it is."""
-        if place % UNIT:
+        if place % RECORD_BYTES:
             return data
         return b"".join(self._at(unit).encryptor().update(one) for unit, one in _units(data, place))
 
@@ -52,8 +52,8 @@ class SealedFile:
 
 def _units(data: bytes, place: int) -> Iterator[tuple[int, bytes]]:
     """The units of `data`, which begins at byte `place`, with their numbers."""
-    for start in range(0, len(data), UNIT):
-        yield (place + start) // UNIT, data[start : start + UNIT]
+    for start in range(0, len(data), RECORD_BYTES):
+        yield (place + start) // RECORD_BYTES, data[start : start + RECORD_BYTES]
 
 
 class Seal:
@@ -115,20 +115,20 @@ def unsealed(path: Path, pieces: Iterable[bytes], seal: Seal | None) -> Generato
     for piece in pieces:
         held += piece
         if place == 0:
-            if len(held) < UNIT:
+            if len(held) < RECORD_BYTES:
                 continue
             if held.startswith(SEALED):
                 if seal is None:
                     raise LedgerError(f"{path}: is sealed; use --config FILE with its key as [sidecar] ledger_key")
-                sealed = seal.file_of(held[:UNIT])
+                sealed = seal.file_of(held[:RECORD_BYTES])
                 if sealed is None:
                     raise LedgerError(f"{path}: is sealed with another key than that of [sidecar] ledger_key")
-                held, place = held[UNIT:], UNIT
+                held, place = held[RECORD_BYTES:], RECORD_BYTES
         if sealed is None:
             yield held
             place, held = place + len(held), b""
         else:
-            whole = len(held) - len(held) % UNIT
+            whole = len(held) - len(held) % RECORD_BYTES
             yield sealed.open(held[:whole], place)
             place, held = place + whole, held[whole:]
     yield held

@@ -16,12 +16,13 @@ from eyestream.core.reservation import Request
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.ops.grants.record import GrantEntry, append
 from eyestream.rim.ledger import seal as seals
-from eyestream.rim.ledger.file import UNIT, put
+from eyestream.rim.ledger.file import put
 from eyestream.rim.ledger.guarded import accept, guarded
 from eyestream.rim.ledger.identity import ledger_name
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream.rim.ledger.records import RECORD_BYTES as UNIT
 from eyestream.rim.ledger.seal import Seal, SealedFile, seal_by
 from eyestream.rim.sidecar.off import remember_pause
 from eyestream.rim.sidecar.wearing import worn_beside
