@@ -13,8 +13,7 @@ from eyestream.core.frame import Page
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.klt.core import JointStep
-from eyestream.core.noise import Law, Noise
-from eyestream.core.noise.bits import SystemBits
+from eyestream.core.noise import Law, Noise, SystemBits
 from eyestream.rim.files import calibrations
 from eyestream.wire.release import PrivateChunk, encode_private
 from eyestream_lab.calibration import declared_range

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import Entry, Frame, Mechanism, register
-from eyestream.core.noise import Noise
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits, Noise
 from eyestream.core.protection import Protection
 from eyestream.core.release_type import Category
 from eyestream.errors import CalibrationError

@@ -142,6 +142,6 @@ def test_where_no_device_is_named_one_may_send_all_streams(tmp_path: Path) -> No
 def test_without_the_distribution_the_file_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eyestream.rim.config.reading.installed", lambda group: [])
+    monkeypatch.setattr("eyestream.rim.config.installed", lambda group: [])
     with pytest.raises(ConfigError, match=r"\[fleet\]: is a table of eyestream-fleet: pip install eyestream-fleet"):
         load(fleet_config(tmp_path, [NOBODY], 3, ["d"]))

@@ -57,8 +57,8 @@ _LEDGER = "eyestream.rim.ledger.ledger:Ledger"
 
 SEAMS: dict[str, Seam] = {
     # Noise and its entropy
-    "system entropy": Seam("eyestream.core.noise.bits:os", "urandom"),
-    "SystemBits.words": Seam("eyestream.core.noise.bits:SystemBits", "words", "self, count"),
+    "system entropy": Seam("eyestream.core.noise:os", "urandom"),
+    "SystemBits.words": Seam("eyestream.core.noise:SystemBits", "words", "self, count"),
     "SecureNoise.draw": Seam("eyestream.core.noise:SecureNoise", "draw", "self, law"),
     "LaplaceLaw.sample": Seam("eyestream.core.noise.laws:LaplaceLaw", "sample", "self, bits"),
     "LaplaceLaw.clamp": Seam("eyestream.core.noise.laws:LaplaceLaw", "clamp", "self, noisy"),

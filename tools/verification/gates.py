@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SERVICE, ALL = "the running default service", "all distributions"
 
-MOST_MODULES = {SERVICE: 116}
+MOST_MODULES = {SERVICE: 114}
 MOST_LINES = {
-    SERVICE: 20_400,
+    SERVICE: 20_300,
     "eyestream": 40_000,
     "eyestream/core": 11_000,
     "lab/eyestream_lab": 32_300,

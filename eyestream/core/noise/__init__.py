@@ -1,17 +1,35 @@
-"""Noise: bits of the operating system, exact laws of integers, and the source that draws them.
+"""Noise: random words of the operating system, and the source from which a mechanism draws its law.
 
-A mechanism asks its noise object for a draw of its law. There is one in production, `SecureNoise`. Tests hand in
-others, in code; what a mechanism releases with one of those says that it has no guarantee.
+A mechanism is built with a source, and asks it for a draw of its law. Production has one source, `SecureNoise`. Tests
+pass others, in code. What a mechanism releases with another source says that it has no guarantee (`is_certified`).
+
+The operating system is asked for random words at each draw. A copy of this process starts with the same memory, so
+nothing in memory may decide them. No configuration, variable or command can choose them. `NOISE.md` has the arguments.
 """
 
+import os
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise.bits import Bits, SystemBits
+__all__ = ["Bits", "Law", "Noise", "SecureNoise", "SystemBits", "certified_source", "is_certified"]
 
-__all__ = ["Law", "Noise", "SecureNoise", "is_certified", "of_the_house"]
+
+class Bits(Protocol):
+    """A source of independent, uniform 32-bit words."""
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        """(count,) uniform words."""
+        ...
+
+
+class SystemBits:
+    """Uniform words of the operating system."""
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        """(count,) uniform words that no other draw, of this process or of a copy of it, shares."""
+        return np.frombuffer(os.urandom(4 * count), np.uint32)
 
 
 class Law(Protocol):
@@ -35,32 +53,31 @@ class Noise(Protocol):
         ...
 
 
-_OURS: set[type] = set()
+_CERTIFIED: set[type] = set()
 
 Kind = TypeVar("Kind", bound=type)
 
 
-def of_the_house(kind: Kind) -> Kind:
-    """Decorate a class of ours, whose draws are those of the law, from the words of its `bits`."""
-    _OURS.add(kind)
+def certified_source(kind: Kind) -> Kind:
+    """Decorate a class of this repository that draws exactly the law, from the words of its attribute `bits`."""
+    _CERTIFIED.add(kind)
     return kind
 
 
 def is_certified(noise: object) -> bool:
-    """Whether what is drawn here carries the guarantee of the law: a source of the house with bits of the system.
+    """Whether draws of this source carry the guarantee of their law: a certified class, with bits of the system.
 
-    It rests on what the source is. A class that derives from one of ours, and may draw in another way, is another one.
+    The very class counts: one that derives from a certified class may draw in another way, and is not certified.
     """
-    return type(noise) in _OURS and type(getattr(noise, "bits", None)) is SystemBits
+    return type(noise) in _CERTIFIED and type(getattr(noise, "bits", None)) is SystemBits
 
 
-@of_the_house
+@certified_source
 class SecureNoise:
-    """Noise from entropy that the operating system gives when it is drawn.
+    """Noise that takes entropy from the operating system at the moment of the draw.
 
-    A mechanism draws when the chunk lies before it, after the chunk's budget has been reserved. Nothing is drawn ahead
-    and kept: whatever is in memory when a process is copied, two copies never add the same noise to two chunks
-    (`NOISE.md` has the argument).
+    A mechanism draws when it has the chunk, after the chunk's budget was reserved. Nothing is drawn ahead and kept, so
+    two copies of a process never add the same noise to two chunks (`NOISE.md` has the argument).
     """
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits
 
 __all__ = ["Buffers", "Digits", "digit_odds", "digit_thresholds", "digits_within", "exactly"]
 

@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits
 from eyestream.core.noise.digits import Buffers, Digits, digits_within
 
 __all__ = [

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.leakage import response_gain
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits
 
 __all__ = ["ResponseLaw", "keep_probability"]
 

@@ -1,9 +1,10 @@
-"""Whether noise comes more than once: over calls, threads, copies of the process, or two processes.
+"""Tests for repeated noise: over calls, threads, copies of the process, or two processes.
 
-Outputs for one chunk are independent draws of one law, so how often two of them agree does not depend on where they
-stand. Parts of them are compared exactly - the whole, each feature, each row, each Fourier coefficient - at every
-distance in the sequence, or place by place in two sequences; too many agreements, against how often any two agree, is
-noise that came again. A mechanism with few possible outputs agrees often, and as often at every distance.
+A mechanism releases one chunk again and again. Its outputs are then independent draws of one law, so two of them agree
+with the same chance wherever they stand in the sequence. The tests compare parts of outputs bit by bit: the whole, each
+feature, each row, each Fourier coefficient. They compare them at each distance in one sequence, or place by place in
+two. Where many more agree than any two of the sequence do, noise was used twice. A mechanism with few possible outputs
+agrees often, and is not accused: it agrees as often at every distance.
 """
 
 import math
@@ -19,15 +20,18 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 _ALPHA = 1e-6
+"""Chance of a false alarm of one call, shared among all comparisons."""
 _LEAST = 4
-"""Agreements at one distance that are looked at."""
+"""Fewer agreements at one distance are no finding."""
 _SCATTER = 2.0
-"""How many times more agreements than expected, which keeps chance out where they are many."""
+"""Fewer than so many times the expected agreements are no finding."""
 _PARTS, _DISTANCES, _CROWD = 24, 64, 40
+"""Most features, rows and coefficients that are compared; distances that always are; and how often a value may come for
+the distances between its places to be compared too."""
 
 
 def repeated(outputs: Array) -> str | None:
-    """Repetition in a sequence of outputs (m, F, n) for one chunk; None when there is none."""
+    """A sentence on a repetition within outputs (m, F, n) for one chunk; None when there is none."""
     parts = _parts([outputs])
     m = len(outputs)
     for name, (labels,) in parts.items():
@@ -43,7 +47,7 @@ def repeated(outputs: Array) -> str | None:
 
 
 def shared(first: Array, second: Array, between: str) -> str | None:
-    """Common outputs of two sequences (m, F, n) for one chunk, place by place or shifted by a few."""
+    """A sentence on outputs that two sequences (m, F, n) for one chunk share, place by place or shifted by up to 4."""
     parts = _parts([first, second])
     for name, (own, other) in parts.items():
         expected = _agreement(np.concatenate([own, other]))
@@ -57,21 +61,22 @@ def shared(first: Array, second: Array, between: str) -> str | None:
 
 
 def _too_many(agree: int, pairs: int, expected: float, alpha: float) -> bool:
+    """Whether so many of independent pairs agree by chance with less than `alpha`: the tail of a binomial law."""
     if agree < _LEAST or agree <= _SCATTER * expected * pairs:
         return False
-    chance = min(max(expected, 1.0 / pairs / 100), 1.0)
+    chance = min(max(expected, 1.0 / pairs / 100), 1.0)  # none was expected to agree: not 0, which any pair refutes
     return incomplete_beta(agree, pairs - agree + 1, chance) < alpha
 
 
 def _agreement(labels: Labels) -> float:
-    """How often two members, drawn at random, agree."""
+    """Share of all pairs of places whose labels agree."""
     counts = np.unique(labels, return_counts=True)[1].astype(np.float64)
     m = len(labels)
     return float((counts * (counts - 1)).sum() / (m * (m - 1)))
 
 
 def _distances(labels: Labels) -> list[int]:
-    """Distances worth a look: the short ones, and those at which rare labels come again."""
+    """Distances to compare at: the short ones, and those at which rare labels come again, `_LEAST` times or more."""
     m = len(labels)
     short = range(1, min(_DISTANCES, m // 2))
     order = np.argsort(labels, kind="stable")
@@ -87,7 +92,7 @@ def _distances(labels: Labels) -> list[int]:
 
 
 def _parts(sequences: list[Array]) -> dict[str, list[Labels]]:
-    """Labels (m,) of the whole and of parts of the outputs of each sequence, equal where the parts are."""
+    """By the name of a part, its labels (m,) in each sequence: equal where the outputs are equal in that part."""
     together = np.concatenate(sequences)
     cuts = np.cumsum([len(sequence) for sequence in sequences])[:-1]
     features, n = together.shape[1:]
@@ -114,7 +119,7 @@ def _coefficients(chunks: Array) -> dict[str, Array]:
 
 
 def _labels(part: Array) -> Labels:
-    """(m,) equal numbers for equal rows; all 0 when there is one."""
+    """(m,) equal numbers for equal rows; all 0 when all rows are equal."""
     rows = np.ascontiguousarray(part + 0.0)  # no negative zero
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     return np.unique(whole, return_inverse=True)[1].astype(np.int64)

@@ -7,15 +7,14 @@ privacy rests on is a draw of an exact law of integers: a `Draws` is a `Noise` f
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise import Law, of_the_house
-from eyestream.core.noise.bits import Bits, SystemBits
+from eyestream.core.noise import Bits, Law, SystemBits, certified_source
 
 __all__ = ["Draws"]
 
 Array = NDArray[np.float64]
 
 
-@of_the_house
+@certified_source
 class Draws:
     """Random numbers; `bits` is another source than the operating system in tests alone."""
 

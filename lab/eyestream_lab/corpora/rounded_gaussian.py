@@ -31,7 +31,7 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits
 from eyestream.errors import ConfigError
 
 __all__ = ["SIGMA", "RoundedGaussian", "gaussian_delta", "gaussian_epsilon", "gaussian_sigma", "table"]

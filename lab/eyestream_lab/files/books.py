@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eyestream.core.mechanisms.klt.books import ScoreBook, taken
+from eyestream.core.mechanisms.klt.books import ScoreBook, read_books
 from eyestream_lab.parts import part_of
 
 __all__ = ["shipped_books", "with_shipped_books"]
@@ -20,7 +20,7 @@ _BOOKS = Path(__file__).resolve().parents[1] / "data" / "books.npz"
 def shipped_books() -> tuple[ScoreBook, ...]:
     """Those of `tools/make/make_books.py`."""
     with np.load(_BOOKS, allow_pickle=False) as stored:
-        return taken({name: stored[name] for name in stored.files})
+        return read_books({name: stored[name] for name in stored.files})
 
 
 def with_shipped_books(mechanism: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from decimal import Context, Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits
 from eyestream.core.noise.laws import LaplaceLaw, ideal_rate
 
 __all__ = ["PlanarLaw", "planar_rate"]

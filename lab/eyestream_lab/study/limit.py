@@ -1,29 +1,30 @@
-"""The most that a release could be worth at an epsilon, under klt's Gaussian model: causal rate-distortion.
+"""Upper bounds on what a release can be worth at an epsilon, under klt's Gaussian model: causal rate-distortion.
 
-**What an eps-LDP channel can carry.** Let y be released of x with l(x) = P(y | x), and u = l / E l its ratio to the
-mean over x. Epsilon says that u lies in [a, a e^eps] for some a, and E u = 1. The information is the mean over y of
-E[u ln u], and u ln u is convex, so it is largest where u takes both ends alone, the upper one with probability q:
+**The capacity of an eps-LDP channel.** Let y be released of x. For a fixed y let l(x) = P(y | x), and u = l / E l its
+ratio to the mean over x. Then E u = 1, and epsilon says that u lies in [a, a e^eps] for some a. The information that y
+carries about x is the mean over y of E[u ln u]. As u ln u is convex, it is largest where u takes only the two ends of
+that interval, the upper one with probability q:
 f(q) = q e^eps eps / (1 + q s) - ln(1 + q s), s = e^eps - 1. Its largest value, at 1 + q s = eps e^eps / s, is
 
     I(eps) = t - 1 - ln t,   t = eps / (1 - e^-eps)   [nats],
 
-whatever x's law and however many words there are. The k-ary response with k = 1 / q words of equal probability attains
-it, where that is an integer (2.263 nats, 3.26 bits, at epsilon 4.8).
+for every law of x and every number of words. Where 1 / q is an integer, the k-ary response with k = 1 / q words of
+equal probability attains it (2.263 nats, 3.26 bits, at epsilon 4.8).
 
-**What that can say about a chunk.** Scores of a chunk follow klt's model (`klt.schedule`). Given
-the released past the innovation is normal. Described with I nats, the least squared error of jointly normal
-coordinates of worth w_i (their part of the error that counts) is that of reverse water-filling, D_i = min(1, theta /
-w_i) with sum ln(1 / D_i) / 2 = I (Cover and Thomas, Elements of Information Theory, section 10.3.3). The filter goes on
-with what was then known. Every chunk spends its information on itself.
+**A chunk of a session** (`causal_limit`). Scores of a chunk follow klt's model (`klt.schedule`): given the released
+past, they are jointly normal. Coordinate i has the worth w_i, its part of the squared error that counts. With I nats
+the least error is that of reverse water-filling: the share D_i = min(1, theta / w_i) of coordinate i is left, where
+sum ln(1 / D_i) / 2 = I (Cover and Thomas, Elements of Information Theory, section 10.3.3). A Kalman filter carries
+what is then known to the next chunk.
 
-So it is a figure of a model, and no theorem about people: the data are not normal, what lies outside of the model's
-scores counts as lost, and a chunk that spent some of its information on later ones might do a little better.
+This is a figure of a model, not a theorem about people. The data are not normal. What lies outside of the model's
+scores counts as lost. A chunk that spent some of its information on later chunks might do a little better.
 
-**What one number can say of itself.** Of a release y of a number x on a grid, whose law is p, what counts are the
-columns c_i = P(y | x_i) up to a factor. Epsilon says that a column's entries differ by e^eps at most, and the best
-columns have entries 1 and e^eps alone (Kairouz, Oh, Viswanath, JMLR 17, 2016). A column read as its mean explains
-(sum p x c)^2 / (sum p c) of the variance. So the best release is a linear programme over columns: `one_shot` takes all
-columns whose e^eps lie side by side, as those of cells do.
+**One number, once** (`one_shot`). Let x lie on a grid with law p. An output y counts by its column c_i = P(y | x_i), up
+to a factor. Epsilon says that the entries of a column differ by a factor of at most e^eps, and the best columns have
+only the entries 1 and e^eps (Kairouz, Oh, Viswanath, JMLR 17, 2016). If y is decoded as the mean of x given y, its
+column explains (sum p x c)^2 / (sum p c) of the variance. The best release is therefore a linear programme over
+columns. `one_shot` takes the columns whose entries e^eps are neighbours on the grid, as those of intervals are.
 """
 
 import math
@@ -42,7 +43,7 @@ Array = NDArray[np.float64]
 
 
 def most_information(epsilon: float) -> float:
-    """Nats that one release of pure `epsilon` can tell about its input, whatever it is.
+    """Nats that one release of pure `epsilon` can carry about its input at most, whatever the law of the input.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def most_information(epsilon: float) -> float:
 
 
 def one_shot(epsilon: float) -> float:
-    """Least share of a normal number's variance that any release of it, once, with cells and `epsilon` leaves.
+    """Share of a normal number's variance that the best single release of it by intervals leaves at `epsilon`.
 
     Examples
     --------
@@ -74,7 +75,7 @@ def one_shot(epsilon: float) -> float:
 
 
 def water_filling(worth: Array, nats: float) -> Array:
-    """(d,) share of each coordinate's variance that is left: the least sum of worth * share with so much told."""
+    """(d,) share of each coordinate's variance that is left: the least sum of worth * share that `nats` allow."""
     ordered = np.sort(worth[worth > 0])[::-1]
     if len(ordered) == 0 or nats <= 0:
         return np.ones(len(worth))
@@ -103,7 +104,7 @@ class Target:
 
 
 def causal_limit(tables: JointTables, target: Target, epsilon: float, chunks: int) -> float:
-    """Explained share of the variance, mean over a session of so many chunks of `epsilon` each."""
+    """Explained share of the variance at best: mean over the first `chunks` of a session, of `epsilon` each."""
     components, d = tables.covariances.shape[:2]
     total = np.tile(np.eye(d), components)
     poles = np.repeat(tables.poles, d)
@@ -116,14 +117,15 @@ def causal_limit(tables: JointTables, target: Target, epsilon: float, chunks: in
     metric = (tables.expand * each) @ tables.expand.T
     nats, lost = most_information(epsilon), 0.0
     for turn in range(chunks):
-        state = state * decay + drive if turn else state
+        state = state * decay + drive if turn else state  # predicted: covariance of the components, given the past
         white = inverse_root(total @ state @ total.T)
         root = np.linalg.pinv(white, hermitian=True)
-        worth, rotation = np.linalg.eigh(root @ metric @ root)
+        worth, rotation = np.linalg.eigh(root @ metric @ root)  # coordinates whose errors add up
         left = water_filling(np.maximum(worth, 0.0), nats)
         lost += float(np.maximum(worth, 0.0) @ left)
         described = left < 1
         seen = (rotation.T @ white)[described] @ total
+        # Seen with this noise, a coordinate of variance 1 keeps the share `left`: the description as a measurement.
         noise = np.diag(left[described] / (1 - left[described]))
         crossed = state @ seen.T
         state = state - crossed @ np.linalg.solve(seen @ crossed + noise, crossed.T)

@@ -14,7 +14,7 @@ from eyestream_lab.study.cells import Record
 from eyestream_lab.study.people.attackers import USUAL
 from eyestream_lab.study.plan import QUICK, Plan
 from eyestream_lab.study.report import Columns, Section, Table
-from eyestream_lab.study.verdict import MEANING, found, no_verdict, told, verdict
+from eyestream_lab.study.verdict import MEANING, comes_through, no_verdict, verdict, who_is_found
 
 __all__ = ["opening", "sections", "sections_of"]
 
@@ -212,9 +212,11 @@ def _in_words(row: Record) -> Record:
         inside = f" [{row[name + '_low']:.2f}, {row[name + '_high']:.2f}]" if f"{name}_low" in row else ""
         made[f"{name}_range"] = f"{row[name]:.2f}{inside}" if abs(row[name]) < 100 else f"{row[name]:.2g}"
     if row["minute"] is None:
-        return made | {"in_words": found(row)}
+        return made | {"in_words": who_is_found(row)}
     words = (
-        "no verdict" if no_verdict(row) else f"{told(row)} of everything, {told(row, 'own')} of behaviour; {found(row)}"
+        "no verdict"
+        if no_verdict(row)
+        else f"{comes_through(row)} of everything, {comes_through(row, 'own')} of behaviour; {who_is_found(row)}"
     )
     return made | {"in_words": words}
 

@@ -1,12 +1,14 @@
 """The verdict of a study in words, derived from its figures by rules that are written down in `MEANING`.
 
-What comes through is told from the explained variance and its 95 % interval over people: "worse than the mean" where
-the interval lies below 0, "nothing seen" where it holds 0. Who is found is told from the attacker with the largest area
-under the ROC curve, and from the smallest p times the number of attackers.
+**What comes through** follows from the explained variance and its 95 % interval over people. It is "worse than the
+mean" where the interval lies below 0, and "nothing seen" where the interval contains 0.
 
-"Nobody was seen to be found" never comes without the smallest area that so many people would have shown: what lies
-below may be there. Where that area is above 0.8, or where not even the people of raw rows are found, nothing is said of
-who is found. **No verdict** is given where less than 90 % of the values that were there were released.
+**Who is found** follows from the attacker with the largest area under the ROC curve, and from the smallest p times the
+number of attackers. Beside "nobody was seen to be found" stands the smallest area that so many people would have shown:
+a smaller one may exist unseen. Nothing is said of who is found where that area is above 0.8, or where these attackers
+do not find the people of raw rows.
+
+**No verdict** is given where less than 90 % of the values that the rows had were released.
 """
 
 import math
@@ -15,7 +17,7 @@ from collections.abc import Sequence
 from eyestream_lab.study.cells import Record
 from eyestream_lab.study.ways import RAW_ROWS
 
-__all__ = ["COVERED", "MEANING", "found", "no_verdict", "told", "useful", "verdict"]
+__all__ = ["COVERED", "MEANING", "comes_through", "no_verdict", "useful", "verdict", "who_is_found"]
 
 COVERED = 0.9
 _LEVEL = 0.05
@@ -34,8 +36,8 @@ MEANING = (
 """For readers of a verdict."""
 
 
-def told(row: Record, which: str = "explained") -> str:
-    """Words on what comes through; `which` is "explained" or "own"."""
+def comes_through(row: Record, which: str = "explained") -> str:
+    """Words on what comes through, around the common mean; `which` = "own": around each person's own mean."""
     low, value, high = (float(row[name]) for name in (f"{which}_low", which, f"{which}_high"))
     if high < 0:
         return "worse than the mean"
@@ -46,11 +48,11 @@ def told(row: Record, which: str = "explained") -> str:
 
 def useful(row: Record) -> bool:
     """Whether a part of everything, or of behaviour, comes through."""
-    return bool({told(row), told(row, "own")} & {"a part", "most"})
+    return bool({comes_through(row), comes_through(row, "own")} & {"a part", "most"})
 
 
-def found(row: Record) -> str:
-    """Words on who is found."""
+def who_is_found(row: Record) -> str:
+    """Words on who is found: both tests, one of them, or none (`MEANING`)."""
     told_apart = row["p_all"] <= _LEVEL, row["area_low"] > 0.5
     if not any(told_apart):
         return _NOBODY
@@ -85,15 +87,15 @@ def verdict(rows: Sequence[Record], limits: Sequence[Record], n: int, minute: fl
             f"Under klt's model no release at this price could explain more than {limit[0]['explained']:.2f}; "
             f"{best['label']} explains {best['explained']:.2f}."
         )
-    told_of_raw = "" if doubt else f"{found(raw)}, "
+    told_of_raw = "" if doubt else f"{who_is_found(raw)}, "
     said.append(f"Raw rows, for comparison: {told_of_raw}area {_interval(raw, 'area')} by {raw['attacker']}.")
     return said
 
 
 def _cannot_be_judged(raw: Record) -> str:
-    """Why nothing can be said of who is found; empty where it can.
+    """A sentence on why nobody can say who is found; empty where that can be said.
 
-    How many people would do: the standard error of an area falls with the root of their number.
+    The standard error of an area falls with the root of the number of people: so many would be enough.
     """
     if raw["least_area"] > _CLEARLY:
         enough = math.ceil(raw["people"] * ((raw["least_area"] - 0.5) / (_CLEARLY - 0.5)) ** 2)
@@ -101,27 +103,27 @@ def _cannot_be_judged(raw: Record) -> str:
             f"Who is found cannot be judged: {raw['people']} people are too few. An area below {raw['least_area']:.2f} "
             f"would often not have been seen. About {enough} people are needed, and more are better."
         )
-    if found(raw) in (_NOBODY, _PERHAPS):
-        return f"Who is found cannot be judged: even of raw rows these attackers only say that {found(raw)}."
+    if who_is_found(raw) in (_NOBODY, _PERHAPS):
+        return f"Who is found cannot be judged: even of raw rows these attackers only say that {who_is_found(raw)}."
     return ""
 
 
 def _by_use(judged: Sequence[Record], doubt: str) -> list[str]:
-    """Sentences about ways of which nothing is said of who is found."""
+    """Sentences about ways, where `doubt` says why nobody can tell who is found."""
     some, nothing = [r for r in judged if useful(r)], [r for r in judged if not useful(r)]
     said = [doubt]
     if some:
         best = max(some, key=lambda r: float(r["explained"]))
         said.append(f"Useful: {_names(some)}. Of these {best['label']} says most: {_worth(best)}.")
     if nothing:
-        said.append("Of little or no use: " + "; ".join(f"{r['label']} ({told(r)})" for r in nothing) + ".")
+        said.append("Of little or no use: " + "; ".join(f"{r['label']} ({comes_through(r)})" for r in nothing) + ".")
     return [*said, "What to take: this study cannot tell. Take its figures of use alone, or study more people."]
 
 
 def _by_use_and_identity(judged: Sequence[Record]) -> list[str]:
     """Sentences about all ways, and what to take."""
     said, take = [], "What to take: none of these at this price, because nothing of use comes through."
-    both = [r for r in judged if useful(r) and found(r) == _NOBODY]
+    both = [r for r in judged if useful(r) and who_is_found(r) == _NOBODY]
     other = [r for r in judged if useful(r) and r not in both]
     nothing = [r for r in judged if not useful(r)]
     if both:
@@ -136,14 +138,18 @@ def _by_use_and_identity(judged: Sequence[Record]) -> list[str]:
         said.append("No way of releasing is useful and, at the same time, hides people from these attackers.")
     if other:
         best = max(other, key=lambda r: float(r["explained"]))
-        named = "; ".join(f"{r['label']} ({found(r)}, area {_interval(r, 'area')})" for r in other)
+        named = "; ".join(f"{r['label']} ({who_is_found(r)}, area {_interval(r, 'area')})" for r in other)
         said.append(
             f"Useful, and not hidden: {named}. Of these {best['label']} says most: {_worth(best)}; {_who(best)}."
         )
         hidden = take if both else "What to take: none of these at this price, if people must not be recognised."
         take = f"{hidden} If it is acceptable that people are recognised: {best['label']}."
     if nothing:
-        said.append("Of little or no use: " + "; ".join(f"{r['label']} ({told(r)}, {found(r)})" for r in nothing) + ".")
+        said.append(
+            "Of little or no use: "
+            + "; ".join(f"{r['label']} ({comes_through(r)}, {who_is_found(r)})" for r in nothing)
+            + "."
+        )
     return [*said, take]
 
 
@@ -157,12 +163,12 @@ def _interval(row: Record, name: str) -> str:
 
 def _worth(row: Record) -> str:
     return (
-        f"{told(row)} of everything ({_interval(row, 'explained')} of the variance, median feature "
-        f"{row['explained_middle']:.2f}), {told(row, 'own')} of behaviour ({_interval(row, 'own')}, median feature "
-        f"{row['own_middle']:.2f})"
+        f"{comes_through(row)} of everything ({_interval(row, 'explained')} of the variance, median feature "
+        f"{row['explained_middle']:.2f}), {comes_through(row, 'own')} of behaviour ({_interval(row, 'own')}, median "
+        f"feature {row['own_middle']:.2f})"
     )
 
 
 def _who(row: Record) -> str:
     rate = f"{_interval(row, 'rate')} right names, chance {row['chance']:.2f}"
-    return f"{found(row)} by {row['attacker']}, area {_interval(row, 'area')} ({rate})"
+    return f"{who_is_found(row)} by {row['attacker']}, area {_interval(row, 'area')} ({rate})"

@@ -21,8 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.noise import Law, SecureNoise, of_the_house
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits, Law, SecureNoise, certified_source
 from eyestream.core.noise.laws import LaplaceLaw
 
 __all__ = ["FixedNoise", "ScaledNoise", "SeededNoise", "WatchedNoise", "WordNoise", "ZeroNoise"]
@@ -84,7 +83,7 @@ class ScaledNoise:
         return np.rint(self._rng.laplace(scale=scale, size=law.shape)).astype(np.int64)
 
 
-@of_the_house
+@certified_source
 class WatchedNoise(SecureNoise):
     """The real noise, certified; `drawn` is called with each draw."""
 

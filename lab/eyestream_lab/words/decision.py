@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.charge import spendable
-from eyestream.core.noise import Noise
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits, Noise
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream_lab.words.classes import SHRINKAGE, means_and_within
 

@@ -10,7 +10,7 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.core.mechanisms import build
-from eyestream.core.noise.bits import SystemBits
+from eyestream.core.noise import SystemBits
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording

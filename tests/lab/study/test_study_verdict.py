@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eyestream_lab.study.verdict import found, told, useful, verdict
+from eyestream_lab.study.verdict import comes_through, useful, verdict, who_is_found
 
 
 def row(label: str = "klt", **changes: Any) -> dict[str, Any]:
@@ -36,8 +36,8 @@ FOUND = {"area": 0.9, "area_low": 0.85, "area_high": 0.95, "p_all": 0.014}
     ],
 )
 def test_what_comes_through(low: float, value: float, high: float, words: str) -> None:
-    assert told(row(explained_low=low, explained=value, explained_high=high)) == words
-    assert told(row(own_low=low, own=value, own_high=high), "own") == words
+    assert comes_through(row(explained_low=low, explained=value, explained_high=high)) == words
+    assert comes_through(row(own_low=low, own=value, own_high=high), "own") == words
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_comes_through(low: float, value: float, high: float, words: str) -
     ],
 )
 def test_who_is_found(changes: dict[str, Any], words: str) -> None:
-    assert found(row(**changes)) == words
+    assert who_is_found(row(**changes)) == words
 
 
 def test_behaviour_alone_is_useful_too() -> None:

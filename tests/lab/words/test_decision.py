@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eyestream.core.noise.bits import SystemBits
+from eyestream.core.noise import SystemBits
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream_lab.testing.noise import FixedNoise, SeededNoise
 from eyestream_lab.words.decision import DecisionLaw, Judge, SpanMean, decide

@@ -8,8 +8,7 @@ import pytest
 
 from eyestream.core.mechanism import require_real_noise
 from eyestream.core.mechanisms import build
-from eyestream.core.noise import Law, Noise, SecureNoise, is_certified
-from eyestream.core.noise.bits import SystemBits
+from eyestream.core.noise import Law, Noise, SecureNoise, SystemBits, is_certified
 from eyestream.core.noise.laws import LaplaceLaw
 from eyestream.errors import ConfigError
 from eyestream_lab.corpora.draws import Draws

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 import eyestream
 from eyestream.core.mechanisms import build
-from eyestream.core.noise import Law, SecureNoise
+from eyestream.core.noise import Law, SecureNoise, SystemBits
 from eyestream.core.noise import digits as words_module
-from eyestream.core.noise.bits import SystemBits
 from eyestream.core.noise.laws import DIGIT_DEVIATION, LaplaceLaw
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.rim.config import Settings

@@ -1,11 +1,12 @@
-"""Books: points for several scores at once, the nearest of which is a code word or a coordinate of one.
+"""Books: vector quantisers of the scores of a chunk. The nearest point of a book is one coordinate of the code word.
 
-Beside quantising score by score, a book of the same number of points leaves less unknown: its cells are rounder, and
-bits need not be whole for each score (Gersho, IEEE Trans. Inf. Theory 25(4), 1979). Nearest is counted by
-sum_i w_i (y_i - q_i)^2, w the worth of each score. Each point is the mean of its cell under the standard normal law, so
-that E q y' = E q q' for what it stands for. Points are public figures that no recording enters, made once
-(`tests.rigs.trained_books`) and stored in each calibration, so that everybody has the same to the last bit.
-Usefulness rests on them, privacy does not.
+A book quantises several scores y together. With as many points, it leaves a smaller error than a quantiser of each
+score: its cells are rounder, and a score need not have a whole number of bits (Gersho, IEEE Trans. Inf. Theory 25(4),
+1979). The nearest point q has the least sum_i w_i (y_i - q_i)^2, where w_i is the worth of score i. Each point is the
+mean of its cell under the standard normal law, so that E q y' = E q q'.
+
+Points are public figures, and no recording enters them. They were made once (`tests.rigs.trained_books`), and each
+calibration stores them, so that every machine has the same bits. Usefulness depends on them, privacy does not.
 """
 
 import math
@@ -21,17 +22,18 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import JointTables
 from eyestream.core.portable import total
 
-__all__ = ["ScoreBook", "books_of", "taken"]
+__all__ = ["ScoreBook", "books_of", "read_books"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreBook:
-    """2^b points for the unit-variance scores from number `first` on.
+    """K = 2^b points for m scores of variance 1.
 
     Attributes
     ----------
+    first : number of the first of these scores among all.
     points : (K, m).
     shares : (K,) chance that a point is the nearest, of scores of the standard normal law.
     weights : (m,) of each score's squared distance.
@@ -54,61 +56,64 @@ class ScoreBook:
 
     @cached_property
     def marks(self) -> Array:
-        """(K, r) as what each word is read, r at most m: its point; or, where that many points span no space of m
-        dimensions, the unit vector with its number, of which everything that is linear in the points is linear too."""
+        """(K, r) the vector z by which a decoder knows each word. It is the point, and r = m, where K > m.
+
+        K points at most m do not span the space of the scores. Then z is the unit vector with the word's number, and
+        r = K: whatever is linear in the points is linear in these too.
+        """
         return self.points if len(self.points) > self.points.shape[1] else np.eye(len(self.points))
 
     @cached_property
     def toward(self) -> Array:
-        """(r, m) E z q' = E z y' of the nearest point q, whose marks are z."""
+        """(r, m) E z q' = E z y', where q is the point nearest to y, and z its mark."""
         return _second(self.marks * self.shares[:, None], self.points)
 
     @cached_property
     def power(self) -> Array:
-        """(r, r) E z z' of the nearest point's marks."""
+        """(r, r) E z z', where z is the mark of the nearest point."""
         return _second(self.marks * self.shares[:, None], self.marks)
 
     @cached_property
     def spread(self) -> Array:
-        """(r, r) mean of z z' over all words alike."""
+        """(r, r) mean of z z' over all words, each with the same weight."""
         return _second(self.marks, self.marks) / len(self.marks)
 
     @cached_property
     def mean(self) -> Array:
-        """(r,) E z of the nearest point's marks."""
+        """(r,) E z, where z is the mark of the nearest point."""
         return total(self.marks * self.shares[:, None])
 
     @cached_property
     def middle(self) -> Array:
-        """(r,) mean of z over all words alike."""
+        """(r,) mean of z over all words, each with the same weight."""
         return total(self.marks) / len(self.marks)
 
     @cached_property
     def _ahead(self) -> tuple[Array, Array]:
-        """The nearest point has the most of y times this (m, K), less that (K,)."""
+        """Weighted points A (m, K), half of their squared lengths b (K,): the point nearest to y maximises y A - b."""
         weighted = self.points * self.weights
         return np.ascontiguousarray(weighted.T), (weighted * self.points).sum(axis=1) / 2
 
     def nearest(self, scores: Array) -> int:
-        """Index of the point nearest to `scores` (m,); of what is not a number, some index."""
+        """Index of the point nearest to `scores` (m,); any index where a score is NaN."""
         weighted, half = self._ahead
         return int(np.argmax(scores @ weighted - half))
 
 
 def books_of(tables: JointTables) -> tuple[ScoreBook, ...]:
-    """The books of a calibration, the same ones each time; none where it has none."""
+    """The books of a calibration, empty where it has none. The same objects at each call, which keep their moments."""
     if tables not in _KNOWN:
-        _KNOWN[tables] = () if tables.book_shapes is None else taken(vars(tables))
+        _KNOWN[tables] = () if tables.book_shapes is None else read_books(vars(tables))
     return _KNOWN[tables]
 
 
 _KNOWN: WeakKeyDictionary[JointTables, tuple[ScoreBook, ...]] = WeakKeyDictionary()
-"""Moments of the books of calibrations that are in use: they take longer to find than a code."""
+"""Books of the calibrations in use, with their moments: computing these takes longer than finding a code word."""
 
 
-def taken(shelf: Mapping[str, NDArray[Any]]) -> tuple[ScoreBook, ...]:
-    """The books that `shelved` put away."""
-    shapes, points, shares, weights = (shelf[f"book_{name}"] for name in ("shapes", "points", "shares", "weights"))
+def read_books(arrays: Mapping[str, NDArray[Any]]) -> tuple[ScoreBook, ...]:
+    """The books in the arrays of `JointTables` whose names begin with ``book_``."""
+    shapes, points, shares, weights = (arrays[f"book_{name}"] for name in ("shapes", "points", "shares", "weights"))
     books, at, word, score = [], 0, 0, 0
     for first, end, bits in shapes.tolist():
         size, count = end - first, 2**bits

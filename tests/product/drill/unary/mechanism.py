@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import Frame, Mechanism
-from eyestream.core.noise import Noise
-from eyestream.core.noise.bits import Bits
+from eyestream.core.noise import Bits, Noise
 from eyestream.core.protection import Fact, Protection
 from eyestream.core.release_type import InputDomain, OutputSchema
 from eyestream.errors import CalibrationError
