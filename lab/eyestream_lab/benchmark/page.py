@@ -79,7 +79,7 @@ def _of_run(run: Run, picture: str) -> Iterator[str]:
 
 
 def _cards(runs: Sequence[Run]) -> Iterator[str]:
-    """Of each system what it promises, and for each corpus what it costs and what was found."""
+    """The promise of each system, and for each corpus its cost and what was found."""
     yield from ("## Systems", "")
     yield "What each promises, what it costs, and what was found where attackers know another session."
     judged = {one.name: one for run in reversed(runs) for one in run.systems if one.name != RAW}
