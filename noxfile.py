@@ -25,6 +25,7 @@ LOCKS: dict[str, dict[str, tuple[str, ...]]] = {
         ".": ("frames", "notebook", "site", "test"),
         "lab": ("cluster", "deep", "parquet", "xdf"),
         "fleet": ("nats-server",),
+        "openxr": ("test",),
     },
 }
 """Each file of `locks/`, and the distributions whose packages it has: their folders, each with its extras."""

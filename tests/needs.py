@@ -147,8 +147,7 @@ NEEDS = {
     ),
     "pyopenxr": Need(
         lambda: _runs(pyopenxr_python(), "-c", "import xr"),
-        "pip install pyopenxr elsewhere, and name that Python in EYESTREAM_PYOPENXR_PYTHON",
-        of_the_machine=True,
+        ".venv/bin/pip install './openxr[test]'",
     ),
     "root": Need(lambda: os.geteuid() == 0, "run the tests as root", of_the_machine=True),
     "mounts": Need(_may_mount, "run the tests as root, where file systems may be mounted", of_the_machine=True),

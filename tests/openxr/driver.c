@@ -46,6 +46,18 @@ static const char *place;
 static atomic_bool over;
 static atomic_uint heard, shown;
 
+#ifdef COUNT_ALLOCATIONS /* of a frame of the program's own thread */
+static _Thread_local bool in_frame;
+static atomic_uint allocations;
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+void *malloc(size_t size) { allocations += in_frame; return __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { allocations += in_frame; return __libc_calloc(count, size); }
+void *realloc(void *old, size_t size) { allocations += in_frame; return __libc_realloc(old, size); }
+#else
+static bool in_frame;
+static const unsigned allocations;
+#endif
+
 typedef struct {
     XrInstance instance;
 #define FIELD(name, parameters) XrResult(*name) parameters;
@@ -341,7 +353,9 @@ static int cost(int frames) {
         for (int i = 0; i < frames / 8; i++) {
             struct wire_samples message;
             int64_t begun = now_ns();
+            in_frame = true;
             frame(&api, &looking);
+            in_frame = false;
             printf("%d %lld\n", layered, (long long)(now_ns() - begun));
             while (peer >= 0 && recv(peer, &message, sizeof message, MSG_DONTWAIT) > 0) atomic_fetch_add(&heard, message.count);
             usleep(5000);
@@ -351,7 +365,7 @@ static int cost(int frames) {
         if (peer >= 0) close(peer);
     }
     fprintf(stderr, "heard %u\n", atomic_load(&heard));
-    return 0;
+    return allocations || !atomic_load(&heard) ? 9 : 0;
 }
 
 #endif
