@@ -89,10 +89,8 @@ def correlations(expected: Mapping[str, Any]) -> dict[str, float]:
 
 def _signal(expected: Mapping[str, Any]) -> str:
     """How much signal remains."""
-    return (
-        f"{expected['middle_own']:.2f} of how the middle feature of a stranger changes over time, mean "
-        f"{expected['distinct_own']:.2f} (1: all, 0: nothing)"
-    )
+    median, mean = expected["middle_own"], expected["distinct_own"]
+    return f"R squared of a stranger's changes over time: {median:.2f} in the median feature, mean {mean:.2f} (1: all)"
 
 
 def _recognised(above: Mapping[str, Any], table: Mapping[str, Any]) -> str:

@@ -44,7 +44,9 @@ def test_ten_lines_come_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         row for row in load_table()["rows"] if row["calibration"] == "everyday-klt-anchored-64" and row["minute"] == 9.0
     )
     assert lines["first chunk"].startswith("96 s after the first row")
-    assert lines["signal"].startswith(f"{row['middle_own']:.2f} of how the middle feature")
+    assert lines["signal"].startswith(
+        f"R squared of a stranger's changes over time: {row['middle_own']:.2f} in the median"
+    )
     assert f"mean {row['distinct_own']:.2f} " in lines["signal"]
     assert f"blinks {row['features']['blink_rate']['correlation']:.2f}" in lines["correlations"]
     assert lines["recognised"].startswith(f"{row['rate']:.0%} of 15 strangers")
