@@ -167,13 +167,16 @@ def test_a_bridge_that_comes_ends_and_dies(built: Built) -> None:
     with program(built) as through:
         looking = Looking(through)
         assert looking.look()[0] == 0
-        built.show_gaze(1.0, 1.0, beats=False)
-        until(lambda: looking.look()[0] == VALID)
+
+        def shown(degrees: float) -> bool:  # by a bridge that is alive now
+            built.show_gaze(degrees, degrees, beats=False)
+            return looking.look()[0] == VALID
+
+        until(lambda: shown(1.0))
         built.show(Page(0), turn=4)  # ended well: gone at once
         until(lambda: looking.look()[0] == 0)
         (built.place / "page").unlink()
-        built.show_gaze(2.0, 2.0, beats=False)  # another bridge, another file
-        until(lambda: looking.look()[0] == VALID)
+        until(lambda: shown(2.0))  # another bridge, another file
         until(lambda: looking.look()[0] == 0)  # dead
         assert not through.supports_gaze()
 
