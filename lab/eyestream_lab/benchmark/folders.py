@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eyestream.errors import ConfigError
+from eyestream.gaze.features import NAMES
 from eyestream.rim.files.gaze import GazeRecording
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
@@ -67,7 +68,9 @@ def load_released(folder: Path, corpus: Dataset[Any], who: str) -> dict[tuple[st
     rows = any(folder.glob("*.npz"))
     released: Dataset[Any] = open_corpus(folder, ROWS if rows else gaze_kind(profile))
     for part in released.parts:
-        found[part.person, part.task] = released.load(part)
+        one = found[part.person, part.task] = released.load(part)
+        if isinstance(one, Recording) and one.names != NAMES:
+            raise ConfigError(f"{who}: {part.recording} has {', '.join(one.names[:3])} ...; expected all 52 features")
     lacking = [part for part in corpus.parts if (part.person, part.task) not in found]
     if lacking:
         raise ConfigError(f"{who}: released nothing of {lacking[0].person} at {lacking[0].task}")

@@ -5,7 +5,7 @@ A preset is given as `--system preset:NAME`, and all as `--system presets`.
 
 from typing import NamedTuple
 
-__all__ = ["PRESETS", "SOURCES", "Preset", "source_of"]
+__all__ = ["PRESETS", "Preset", "short_name", "source_of"]
 
 
 class Preset(NamedTuple):
@@ -72,11 +72,14 @@ PRESETS = {
 }
 """The further filters of Raju and Komogortsev, and a deep autoencoder, could not be had as text: they are not here."""
 
-SOURCES = {preset.spec: preset for preset in reversed(list(PRESETS.values()))}
-"""By the system that they are."""
+NAMES = {preset.spec: name for name, preset in reversed(PRESETS.items())}
+
+
+def short_name(spec: str) -> str:
+    """Name of the preset that a system is; its own, where there is none."""
+    return NAMES.get(spec, spec)
 
 
 def source_of(spec: str) -> tuple[str, str]:
     """Source of a system of ours, and what could not be taken from it; empty where no preset is like it."""
-    preset = SOURCES.get(spec)
-    return (preset.source, preset.missing) if preset is not None else ("", "")
+    return PRESETS[NAMES[spec]][1:] if spec in NAMES else ("", "")

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from eyestream_lab.benchmark.figures import Interval
-from eyestream_lab.benchmark.neighbours import source_of
+from eyestream_lab.benchmark.neighbours import short_name, source_of
 from eyestream_lab.benchmark.picture import draw
 from eyestream_lab.benchmark.run import HELD, OTHER, RAW, SAME, Judged, Run, Setting
 from eyestream_lab.benchmark.verdict import is_hidden, verdict, worst
 
-__all__ = ["schema", "write_page"]
+__all__ = ["finding", "schema", "write_page"]
 
 
 _HEADS = (
@@ -74,7 +74,9 @@ def _of_run(run: Run, picture: str) -> Iterator[str]:
         spent = [f"{cost.processor_s}" if cost and cost.processor_s is not None else ""]
         spent.append(f"{cost.peak_mb:.0f}" if cost and cost.peak_mb is not None else "")
         yield (
-            f"| {one.name} | {' | '.join([*told, *spent])} |" if not one.refused else f"| {one.name} | {one.refused} |"
+            f"| {short_name(one.name)} | "
+            + (one.refused.replace("|", "/") if one.refused else " | ".join([*told, *spent]))
+            + " |"
         )
 
 
@@ -83,19 +85,21 @@ def _cards(runs: Sequence[Run]) -> Iterator[str]:
     yield from ("## Systems", "")
     yield "What each promises, what it costs, and what was found where attackers know another session."
     judged = {one.name: one for run in reversed(runs) for one in run.systems if one.name != RAW}
-    for name, one in sorted(judged.items()):
+    for name, one in sorted(judged.items(), key=lambda pair: short_name(pair[0])):
         source, differs = source_of(name)
-        told = {"source": source, "differs": differs} if source else {"source": one.source, "differs": one.missing}
+        told = {"system": f"`{name}`"} if short_name(name) != name else {}
+        told |= {"source": source, "differs": differs} if source else {"source": one.source, "differs": one.missing}
         told["promises"] = one.promise or "it says nothing"
-        told |= {run.corpus.name: _found(own) for run in runs for own in run.systems if own.name == name}
-        yield from ("", f"### {name}", "", "| | |", "|---|---|")
+        told |= {run.corpus.name: finding(own) for run in runs for own in run.systems if own.name == name}
+        yield from ("", f"### {short_name(name)}", "", "| | |", "|---|---|")
         yield from (f"| {key} | {' '.join(text.split()).replace('|', '/')} |" for key, text in told.items() if text)
 
 
-def _found(one: Judged) -> str:
+def finding(one: Judged) -> str:
+    """The strongest attacker of a system who knows another session, and the cost of the system, in words."""
     found = worst(one)
     if found is None:
-        return f"not judged: {one.refused}"
+        return f"refused: {one.refused}"
     cost = one.cost
     spent = "" if cost is None or cost.processor_s is None else f" {cost.processor_s:.1f} s, {cost.peak_mb:.0f} MB."
     return (
@@ -113,7 +117,7 @@ def _line(one: Judged, setting: Setting) -> str:
     rejected = "; ".join(_told(rate) + f" at {far}" * (far != "0.01") for far, rate in figures.frr_at_far.items())
     seen = f"{setting.could_see_auc:.2f}; {setting.could_see_rank1:.2f}"
     both = f"{setting.learned}, {setting.tested}"
-    cells = (one.name, both, _told(figures.auc), strongest, named, _told(figures.eer), rejected, seen)
+    cells = (short_name(one.name), both, _told(figures.auc), strongest, named, _told(figures.eer), rejected, seen)
     return f"| {' | '.join(cells)} |"
 
 

@@ -38,7 +38,6 @@ Array = NDArray[np.float64]
 FORMAT = "eyestream-benchmark/1"
 RAW = "raw"
 OTHER, SAME, HELD = "another session", "the same session", "the raw recording itself"
-_SHORTEST_S = 30.0
 
 
 class Attack(Struct, frozen=True):
@@ -94,7 +93,6 @@ class CorpusFacts(Struct, frozen=True):
     recordings: int
     hours: float
     rate_hz: float
-    left_out: tuple[str, ...] = ()
 
 
 class Judged(Struct, frozen=True, kw_only=True):
@@ -169,7 +167,7 @@ def benchmark(
     trials: int = 2,
     seed: int = 0,
     limit_s: float = 3600.0,
-    left_out: Sequence[str] = (),
+    sha256: str = "",
     progress: Callable[[str], None] = lambda text: None,
 ) -> Run:
     """Judge raw gaze and each of `wanted` on `corpus`, and write the run to `out`.
@@ -186,21 +184,26 @@ def benchmark(
         Ways to divide the tasks, at most.
     limit_s
         Seconds for one run of a program.
+    sha256
+        Hash of the recordings that are meant, or how it begins.
 
     Raises
     ------
     ConfigError
-        The corpus has too few people or tasks, or `out` holds a run of something else.
+        The corpus has too few people or tasks, or another hash, or `out` holds a run of something else.
     """
     corpus.check_cohort(3)
     if len(corpus.tasks) < 2:
         raise ConfigError(f"{corpus.folder}: has one task; expected two or more, one to learn from and one to name")
     with tempfile.TemporaryDirectory() as scratch, threadpool_limits(1):
         given = write_corpus(corpus, Path(scratch) / "in")
+        facts = _facts(given, name, tasks_are)
+        if not facts.sha256.startswith(sha256):
+            raise ConfigError(f"{corpus.folder}: its recordings have the hash {facts.sha256[:16]}; expected {sha256}")
         judge = _Judge(given, attackers, only, trials=trials, seed=seed, limit_s=limit_s)
         run = _begun(out, Run(
             others_attackers=tuple(one.name for one in attackers), only=tuple(only or ()), seed=seed, trials=trials,
-            made_on=str(datetime.datetime.now(datetime.UTC).date()), corpus=_facts(given, name, tasks_are, left_out),
+            made_on=str(datetime.datetime.now(datetime.UTC).date()), corpus=facts,
         ))  # fmt: skip
         for number, one in enumerate((Wanted(RAW, None), *wanted)):
             if one.name in {done.name for done in run.systems}:
@@ -224,7 +227,7 @@ def _begun(out: Path, run: Run) -> Run:
     return msgspec.structs.replace(run, systems=tuple(one for one in before.systems if not one.refused))
 
 
-def _facts(corpus: Dataset[GazeRecording], name: str, tasks_are: str, left_out: Sequence[str]) -> CorpusFacts:
+def _facts(corpus: Dataset[GazeRecording], name: str, tasks_are: str) -> CorpusFacts:
     digest, seconds = hashlib.sha256(), 0.0
     for part in corpus.parts:
         digest.update(f"{part.person}\t{part.task}\n".encode() + corpus.path(part).read_bytes())
@@ -233,7 +236,7 @@ def _facts(corpus: Dataset[GazeRecording], name: str, tasks_are: str, left_out: 
     rate = corpus.load(corpus.parts[0]).profile.fixed_rate_hz
     return CorpusFacts(
         name or "not named", digest.hexdigest(), len(corpus.people), len(corpus.tasks), tasks_are, len(corpus.parts),
-        round(seconds / 3600, 2), rate, tuple(left_out),
+        round(seconds / 3600, 2), rate,
     )  # fmt: skip
 
 

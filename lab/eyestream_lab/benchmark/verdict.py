@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from eyestream_lab.benchmark.figures import Interval
+from eyestream_lab.benchmark.neighbours import short_name
 from eyestream_lab.benchmark.run import HELD, OTHER, RAW, Judged, Run, Setting
 
 __all__ = ["PURPOSES", "is_hidden", "verdict", "worst"]
@@ -39,8 +40,7 @@ PURPOSES = (
 )
 
 
-_SHOWN = 3
-"""Systems shown for a purpose: those in which least is recognised."""
+_SHOWN = 3  # for each purpose: those in which least is recognised
 
 
 def worst(system: Judged) -> Setting | None:
@@ -76,13 +76,13 @@ def verdict(run: Run) -> Iterator[str]:
     both = False
     for purpose in PURPOSES:
         found = sorted((one for one in judged if purpose.meets(one.useful)), key=_area)
-        hidden = [one.name for one in found if is_hidden(one)]
+        hidden = [short_name(one.name) for one in found if is_hidden(one)]
         both = both or bool(hidden)
-        named = ", ".join(f"{one.name} ({_area(one):.2f})" for one in found[:_SHOWN]) or "nothing"
+        named = ", ".join(f"{short_name(one.name)} ({_area(one):.2f})" for one in found[:_SHOWN]) or "nothing"
         named += f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         yield f"| {purpose.name} | {purpose.limit} | {named} | {', '.join(hidden) or 'nothing'} |"
     yield ""
-    hides = [one.name for one in judged if is_hidden(one)]
+    hides = [short_name(one.name) for one in judged if is_hidden(one)]
     yield f"Hidden at all: {', '.join(hides) or 'nothing'}." + (
         "" if both else " **Nothing here is both useful and hidden.**"
     )

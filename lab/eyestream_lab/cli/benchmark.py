@@ -44,6 +44,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these attackers of the list alone, to try it")
     parser.add_argument("--corpus", metavar="TEXT", default="", help="name of the corpus, for the page")
+    parser.add_argument("--sha256", metavar="HEX", default="", help="refuse recordings whose hash begins otherwise")
     parser.add_argument(
         "--tasks-are",
         choices=("sessions", "activities", "pieces"),
@@ -83,6 +84,7 @@ def main(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> None:
     from eyestream_lab.benchmark.attackers import ATTACKERS  # noqa: PLC0415
     from eyestream_lab.benchmark.outside import ATTACKER_PLACES, program_of  # noqa: PLC0415
+    from eyestream_lab.benchmark.page import finding  # noqa: PLC0415
     from eyestream_lab.benchmark.run import benchmark  # noqa: PLC0415
     from eyestream_lab.corpora.kinds import gaze_kind  # noqa: PLC0415
     from eyestream_lab.corpora.layouts import open_folder  # noqa: PLC0415
@@ -101,11 +103,12 @@ def _run(options: argparse.Namespace) -> None:
         trials=options.trials,
         seed=options.seed,
         limit_s=options.limit,
+        sha256=options.sha256,
         progress=Line(),
     )
     Line().clear()
     for one in found.systems:
-        print(f"{one.name}: {_told(one)}")
+        print(f"{one.name}: {finding(one)}")
     print(options.out)
 
 
@@ -135,19 +138,3 @@ def _systems(texts: Sequence[str], seed: int) -> list[Any]:
     if twice:
         raise ConfigError(f"--system: {twice[0]} is the name of two systems; expected NAME=... for one of them")
     return found
-
-
-def _told(one: Any) -> str:
-    """One line for the terminal."""
-    if one.refused:
-        return f"refused: {one.refused}"
-    from eyestream_lab.benchmark.verdict import worst  # noqa: PLC0415
-
-    found = worst(one)
-    if found is None:
-        return "released nothing that attackers could read"
-    area = found.figures.auc
-    return (
-        f"area {area.value:.2f} [{area.low:.2f}, {area.high:.2f}], {found.rank1:.2f} named ({found.sessions}; "
-        f"{found.learned} learned, {found.tested} tested)"
-    )

@@ -14,7 +14,7 @@ from eyestream_lab.releases.gaze import GazePeople, places
 from eyestream_lab.releases.measures import right
 from eyestream_lab.study.people.deep import LearningSettings, sequence_scores
 
-__all__ = ["SAMPLES", "recognised_by_samples"]
+__all__ = ["SAMPLES", "recognised_by_samples", "sample_rows"]
 
 Array = NDArray[np.float64]
 
@@ -31,14 +31,14 @@ def recognised_by_samples(
     """(u, N) share of splits in which a network, learned from `known`, names each person rightly."""
     people, found = sorted(known), []
     for seed, (learn, test) in enumerate(splits):
-        labelled = [[_rows(known[name][task]) for task in learn] for name in people]
-        others = [[_rows(own[name][task]) for name in people for task in test] for own in unknown]
+        labelled = [[sample_rows(known[name][task]) for task in learn] for name in people]
+        others = [[sample_rows(own[name][task]) for name in people for task in test] for own in unknown]
         scores = sequence_scores(labelled, others, (), seed, settings)
         found.append([right(one.reshape(len(people), len(test), -1).mean(axis=1)) for one in scores])
     return np.asarray(np.mean(found, axis=0))
 
 
-def _rows(recording: GazeRecording) -> Array:
+def sample_rows(recording: GazeRecording) -> Array:
     """(n, 5) velocity and place, each of x and y, and whether both are there; zeros where they are not."""
     xy = places(recording)
     speed = np.diff(xy, axis=0, prepend=xy[:1]) * recording.profile.fixed_rate_hz

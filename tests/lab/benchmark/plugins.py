@@ -4,6 +4,10 @@ import csv
 import shutil
 from pathlib import Path
 
+import numpy as np
+
+from eyestream.rim.files.recordings import Recording, save
+
 
 def same(source: Path, target: Path) -> None:
     """Copies, and says so."""
@@ -23,3 +27,13 @@ def lazy(source: Path, target: Path) -> None:
     """One recording is missing."""
     same(source, target)
     min(target.glob("*.csv")).unlink()
+
+
+def three(source: Path, target: Path) -> None:
+    """Rows of three features, which are not ours."""
+    text = (source / "participants.tsv").read_text()
+    for path in source.glob("*.csv"):
+        text = text.replace(path.name, f"{path.stem}.npz")
+        rows = Recording(np.arange(9) / 2, np.ones((9, 3)), ("a", "b", "c"), named=True)
+        save(rows, target / f"{path.stem}.npz")
+    (target / "participants.tsv").write_text(text)

@@ -71,9 +71,9 @@ def test_a_card_shows_promise_cost_and_finding_of_each_system(tmp_path: Path) ->
     cards = text.partition("\n## Systems\n")[2]
     assert "### sharp\n\n| | |\n|---|---|\n| promises | nothing at all |\n| small | area 0.90 [0.85, 0.95] by" in cards
     assert "0.02 named by forest. 1.5 s, 40 MB. |" in cards
-    assert "| source | Raju and Komogortsev" in cards
+    assert "### raju-kalman\n\n| | |\n|---|---|\n| system | `kalman:sd_deg=1.0,push=500` |\n| source | Raju" in cards
     assert "0.02 named by forest. Hidden:" in cards
-    assert "| small | not judged: too / slow |" in cards
+    assert "| small | refused: too / slow |" in cards
 
 
 def gaze(t: np.ndarray, xy: np.ndarray) -> GazeRecording:

@@ -112,11 +112,13 @@ def test_what_fails_is_told_and_the_run_goes_on(corpus: Path, tmp_path: Path) ->
     fails = f"{sys.executable} -c 'import sys; sys.exit(\"no luck\")' {{in}} {{out}}"
     slow = f"slow={sys.executable} -c 'import time; time.sleep(60)' {{in}} {{out}}"
     words = ["--system", f"fails={fails}", "--system", f"{HERE}:lazy", "--system", slow, "--limit", "5"]
+    words += ["--system", f"{HERE}:three"]
     by = {one.name: one.refused for one in ran(corpus, tmp_path / "run.json", *words).systems}
     assert by == {
         "raw": "",
         "fails": "fails: ended with 1: no luck",
         "lazy": "lazy: wrote no r0000.csv; expected a file for each of 12 recordings",
+        "three": "three: r0000.npz has a, b, c ...; expected all 52 features",
         "slow": "slow: did not end in 5 s; expected that, or a larger --limit",
     }
 
@@ -124,6 +126,7 @@ def test_what_fails_is_told_and_the_run_goes_on(corpus: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["--sha256", "0123456789abcdef"], "expected 0123456789abcdef"),
         (["--system", "cp {in}"], "lacks {out}; expected a command with {in}, {out}, or package.module:NAME"),
         (["--system", "no-such-program {in} {out}"], "there is no program no-such-program"),
         (["--attacker", "cp {in} {out}"], "lacks {labelled}"),
@@ -149,7 +152,7 @@ def test_one_page_of_many_files_and_a_schema_that_they_keep_to(corpus: Path, tmp
     text = (tmp_path / "benchmark-figures.md").read_text()
     assert "## first" in text
     assert "## second" in text
-    assert "| kalman:sd_deg=1.0,push=500 | released, released |" in text
+    assert "| raju-kalman | released, released |" in text
     (tmp_path / "two.json").write_bytes(msgspec.json.encode({"format": "eyestream-benchmark/1"}))
     with pytest.raises(SystemExit):
         main(["benchmark", str(tmp_path / "two.json"), "--page", str(tmp_path)])
