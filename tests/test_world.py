@@ -26,7 +26,9 @@ def test_some_histories_are_right(part: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("part", "seeds"), [("inside", 1000), ("fleet", 600), ("moves", 600), ("whole", 400)])
+@pytest.mark.parametrize(
+    ("part", "seeds"), [("inside", 1000), ("fleet", 600), ("moves", 600), ("whole", 400), ("worn", 400)]
+)
 def test_many_histories_are_right(part: str, seeds: int) -> None:
     assert [one for seed in range(25, seeds) if (one := play(part, seed)).faults] == []
 

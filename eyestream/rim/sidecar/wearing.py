@@ -30,7 +30,6 @@ NOBODY = "-"
 """In the place of a handle: nobody is named."""
 
 _HANDLE = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-_MOST_BYTES = 1 << 20
 
 
 def worn_beside(ledger: Path) -> Path:
@@ -123,8 +122,7 @@ def _write(path: Path, worn: dict[str, int]) -> None:
 
 def _read(path: Path) -> dict[str, int]:
     try:
-        with open(path, encoding="utf-8") as file:
-            words = [line.split(" ") for line in file.read(_MOST_BYTES).splitlines()]
+        words = [line.split(" ") for line in path.read_text(encoding="utf-8").splitlines()]
         worn = {device: int(number) for device, number in words}
     except FileNotFoundError:
         return {}

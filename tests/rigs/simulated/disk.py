@@ -133,6 +133,18 @@ class Place:
     def exists(self) -> bool:
         return self._text in self.disks.of(self._text).names
 
+    def lstat(self) -> "_Stat":
+        return _Stat(0o100600, len(self.read_bytes()), None)
+
+    def read_bytes(self) -> bytes:
+        found = self.disks.of(self._text).names.get(self._text)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, "No such file")
+        return found.data
+
+    def read_text(self, encoding: str) -> str:
+        return self.read_bytes().decode(encoding)
+
     def unlink(self, missing_ok: bool = False) -> None:
         found = self.disks.of(self._text).names.pop(self._text, None)
         if found is None and not missing_ok:

@@ -22,7 +22,7 @@ from tests.rigs.simulated.people import N, Tracker
 
 __all__ = ["Inside", "Noted"]
 
-FILES = ("ledger", "ledger.lives")
+FILES = ("ledger", "ledger.lives", "ledger.paused", "ledger.worn")
 SECOND: Any = Place("/place/second")
 
 

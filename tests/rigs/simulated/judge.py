@@ -16,7 +16,7 @@ from eyestream.errors import EyestreamError
 from eyestream.rim.ledger.book import Book
 from eyestream.streams import StreamKey
 from eyestream.wire.release import decode_private
-from tests.rigs.simulated.people import CANARY, N, People
+from tests.rigs.simulated.people import CANARY, N, People, Row
 
 __all__ = ["Judge"]
 
@@ -62,6 +62,8 @@ class Judge:
         self.asked: dict[tuple[StreamKey, int, int], int] = {}
         self.under: dict[tuple[StreamKey, int, int], Ceilings] = {}
         self.digest = hashlib.blake2b(digest_size=8)
+        self.whose: dict[tuple[StreamKey, int, int], int] = {}
+        self.forgotten: dict[tuple[str, int], tuple[int, int]] = {}
         self._payloads: dict[tuple[str, int, int], bytes] = {}
         self._rows: dict[tuple[StreamKey, int, int], bytes] = {}
         self._draws: dict[int, bytes] = {}
@@ -115,13 +117,13 @@ class Judge:
                 self.fault(f"{key}: row {row.row} of session {row.session} is in two releases")
                 return
         if base:
-            self._weigh_base(key, session, base, rows[0][1].wearer if rows else None)
+            self._weigh_base(key, session, base, self._wearer(rows[0][1]) if rows else None)
         if not rows:  # which of the tracker's chunks it is nobody knows
             self.chunks.append(_Heard(key, -1, -1, -1, epsilon))
             self._weigh_sums(key.device)
             return
         row = rows[0][1]
-        heard = _Heard(key, row.session, row.row // N, row.wearer, epsilon)
+        heard = _Heard(key, row.session, row.row // N, self._wearer(row), epsilon)
         if self._last.get(key, (-1, -1)) >= heard[1:3]:
             self.fault(f"{key}: chunk {heard.chunk} of session {heard.session} comes after a later one")
         self._last[key] = heard.session, heard.chunk
@@ -138,10 +140,17 @@ class Judge:
             self.fault(f"{key}: a baseline is used by two sessions")
         if any(row.key != key for row in rows) or (not history and len({row.session for row in rows}) > 1):
             self.fault(f"{key}: a baseline has rows of others")
-        if wearer is not None and {row.wearer for row in rows} - {wearer}:
+        bases, serials = self.forgotten.get((key.device, -1 if wearer is None else wearer), (base, 0))
+        if base > bases and min(self._people.bases[base], default=serials + 1) <= serials:
+            self.fault(f"{key}: a history is taken off that was to be forgotten")
+        if wearer is not None and {self._wearer(row) for row in rows} - {wearer}:
             self.fault(f"{key}: the history of another wearer is taken off the rows of wearer {wearer}")
         if not history and any((row.key, row.session, row.row) in self._rows for row in rows):
             self.fault(f"{key}: a row of a baseline is released")
+
+    def _wearer(self, row: Row) -> int:
+        """Who was charged for a row, where that is known; else whom its tracker named."""
+        return self.whose.get((row.key, row.session, row.row // N), row.wearer)
 
     def _weigh_sums(self, device: str) -> None:
         own = [one for one in self.chunks if one.key.device == device]
@@ -167,12 +176,27 @@ class Judge:
         if ceilings.wearer is not None and newest.wearer > 0:
             worn = sum(one.epsilon for one in own if one.wearer == newest.wearer)
             passed(f"wearer {newest.wearer}", worn, ceilings.wearer.lifetime)
+        if self.honest:
+            self._weigh_day(own, ceilings)
         if ceilings.day is not None:
             most = self._ceilings.day or ceilings.day
             passed(f"a day of {len(self.shown)} that were shown", total, most * max(1, len(self.shown)))
             day = self.asked.get(newest[:3])
             if self.honest and day is not None:
                 passed("a day", sum(one.epsilon for one in own if self.asked.get(one[:3]) == day), ceilings.day)
+
+    def _weigh_day(self, own: list[_Heard], ceilings: Ceilings) -> None:
+        """What one wearer has on a day, and how many wearers are new on it; `own` of the device."""
+        newest, days = own[-1], {one[:3]: self.asked.get(one[:3]) for one in own}
+        day = days[newest[:3]]
+        if day is None or newest.wearer < 1:
+            return
+        worn = sum(one.epsilon for one in own if one.wearer == newest.wearer and days[one[:3]] == day)
+        if ceilings.wearer is not None and ceilings.wearer.day is not None and worn > ceilings.wearer.day:
+            self.fault(f"wearer {newest.wearer}: a day has {worn / 1e12:g} of {ceilings.wearer.day / 1e12:g}")
+        before = {one.wearer for one in own if days[one[:3]] != day}
+        if len({one.wearer for one in own if one.wearer > 0} - before) > ceilings.new_wearers:
+            self.fault(f"{newest.key.device}: more wearers are new on a day than may be")
 
     def weigh_disk(self) -> None:
         """What was reserved for the last chunk must be on the disk by now, where it outlives the power."""
@@ -195,6 +219,13 @@ class Judge:
         own = sum(one.epsilon for one in self.chunks if one.key.device == heard.key.device)
         if account is None or account.odometer().epsilon < own:
             self.fault(f"{heard.key.device}: more was published than the ledger on the disk has")
+        if account is not None and heard[:3] in self.whose and heard.wearer:
+            known = account.odometer().wearers.get(heard.wearer)
+            own = sum(
+                one.epsilon for one in self.chunks if (one.key.device, one.wearer) == (heard.key.device, heard.wearer)
+            )
+            if known is None or known.epsilon < own:
+                self.fault(f"{heard.key.device}: more of a wearer was published than the ledger on the disk has")
 
     def weigh_marks(self, mark_of: Callable[[StreamKey], RowMark | None]) -> None:
         """A life begins: it must refuse all that was heard, whatever became of the file."""

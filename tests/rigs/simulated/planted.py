@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -10,10 +11,11 @@ from unittest import mock
 import msgspec
 import numpy as np
 
+from eyestream.core import wearers
 from eyestream.core.accountant import Account
 from eyestream.core.meter import Meter
 from eyestream.core.release.order import ReleaseOrder
-from eyestream.core.release.stream import StreamRelease
+from eyestream.core.release.stream import Outcome, StreamRelease
 from eyestream.core.reservation import NO_SLOT, Granted
 from eyestream.core.wearers import Wearers
 from eyestream.errors import LedgerError
@@ -26,8 +28,11 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.writer import Writer
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
+from eyestream.rim.sidecar import off, wearing
 from eyestream.rim.sidecar.boards import Odometers
+from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Outbox, OutboxEntry, Sender
+from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sidecar.spending import Spending
 from eyestream.sdk.chunks import Chunks
 from eyestream.wire.release import PrivateChunk, decode_private, encode_private
@@ -405,6 +410,89 @@ def subscriber_begins_a_new_session() -> Patches:
         real(self, *given, **named | {"clean_session": True})
 
     return [(ReconnectingLink, "__init__", init)]
+
+
+@_in("worn")
+def pause_is_not_remembered() -> Patches:
+    return [(off, "remember_pause", _nothing)]
+
+
+@_in("worn")
+def released_chunks_outlive_a_pause() -> Patches:
+    """What waits for the link leaves after the pause."""
+    return [(Outbox, "pause", _nothing)]
+
+
+@_in("worn")
+def open_chunk_goes_on_after_a_pause() -> Patches:
+    return [(StreamRelease, "pause", lambda *given: Outcome())]
+
+
+@_in("worn")
+def chunk_that_was_reserved_leaves_in_a_pause() -> Patches:
+    return [(Sidecar, "_publish", lambda self, topic, payload: self._sender.post(topic, payload))]
+
+
+@_in("worn")
+def rows_after_a_pause_have_gaze_of_it() -> Patches:
+    """As it was before: rows are taken again at once, and each describes some time before it."""
+    return [(Pipeline, "resume", lambda self, now: setattr(self, "paused", False))]
+
+
+@_in("worn")
+def rows_after_a_switch_have_gaze_of_before() -> Patches:
+    real = Pipeline._of_wearer
+
+    def take(self: Pipeline, served: Any, rows: Any, at: float) -> Any:
+        served.since = -1e9
+        return real(self, served, rows, at)
+
+    return [(Pipeline, "_of_wearer", take)]
+
+
+@_in("worn")
+def session_goes_on_over_a_switch() -> Patches:
+    """The open chunk of one wearer is released under the next one."""
+    real = Pipeline.switch
+
+    def switch(self: Pipeline, device: str, now: float) -> int:
+        with mock.patch.object(StreamRelease, "pause", return_value=Outcome()):
+            return real(self, device, now)
+
+    return [(Pipeline, "switch", switch)]
+
+
+@_in("worn")
+def switch_is_not_remembered() -> Patches:
+    return [(wearing, "put", _nothing)]
+
+
+@_in("worn")
+def handle_that_comes_back_is_new() -> Patches:
+    fresh = itertools.count(1)
+    return [(Sidecar, "number", lambda *given: next(fresh))]
+
+
+@_in("worn")
+def known_wearers_have_no_ceiling() -> Patches:
+    return [(Wearers, "forbids", lambda *given: False)]
+
+
+@_in("worn")
+def every_handle_is_known() -> Patches:
+    """So a day has room for any number of new ones."""
+    return [(wearers, "_is_new", lambda meter: False)]
+
+
+@_in("worn")
+def forgotten_history_is_kept() -> Patches:
+    return [(StreamRelease, "forget", _nothing)]
+
+
+@_in("worn")
+def debt_is_forgotten() -> Patches:
+    """With the diary of a wearer, what the wearer has spent."""
+    return [(Wearers, "melt", lambda self, *given: self._meters.clear())]
 
 
 @_in("fleet")

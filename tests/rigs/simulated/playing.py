@@ -9,10 +9,11 @@ from tests.rigs.simulated.inside import Inside
 from tests.rigs.simulated.moves import Moves
 from tests.rigs.simulated.planted import PLANTED
 from tests.rigs.simulated.whole import Whole
+from tests.rigs.simulated.worn import Worn
 
 __all__ = ["PARTS", "Played", "found_by", "play", "shortened"]
 
-PARTS: dict[str, type[History]] = {"inside": Inside, "fleet": Fleet, "moves": Moves, "whole": Whole}
+PARTS: dict[str, type[History]] = {"inside": Inside, "fleet": Fleet, "moves": Moves, "whole": Whole, "worn": Worn}
 
 
 class Played(NamedTuple):

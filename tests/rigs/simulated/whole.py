@@ -27,7 +27,7 @@ from tests.rigs.simulated.listening import Application, Listener
 from tests.rigs.simulated.network import PROCESS, Broker, Process, VirtualLoop
 from tests.rigs.simulated.people import EPSILON, N
 
-__all__ = ["Whole"]
+__all__ = ["Running", "Whole"]
 
 
 _META = Meta(
@@ -50,7 +50,7 @@ def _spent(ledger: Any, key: StreamKey) -> int:
     return 0 if odometer is None or key.stream not in odometer.streams else odometer.streams[key.stream].epsilon
 
 
-class _Running:
+class Running:
     """A sidecar's process; raises what keeps it from starting."""
 
     def __init__(self, world: "Whole", folder: str) -> None:
@@ -71,6 +71,7 @@ class _Running:
                 today=lambda: world.today,
                 ledger_id=self.ledger.header.ledger_id,
                 former_ledgers=self.ledger.former_ledgers,
+                beside=world.beside(path),
             )
         except BaseException:
             self.stack.close()
@@ -113,7 +114,7 @@ class Whole(Inside):
     lengths, threads = (15, 55), True
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
-        self.loop, self.ever = VirtualLoop(random.Random(f"loop {seed}")), list[_Running]()
+        self.loop, self.ever = VirtualLoop(random.Random(f"loop {seed}")), list[Running]()
         super().__init__(seed, events, without)
         self.raw, self.private = Broker(self.loop, self.luck), Broker(self.loop, self.luck)
         self.loop.ports = {"/raw": self.raw, "/private": self.private}
@@ -150,6 +151,10 @@ class Whole(Inside):
             streams_of=lambda device: [streams[one.stream] for one in self.settings if one.id == device.id],
         )
 
+    def beside(self, path: Any) -> Any:
+        """The ledger beside which is kept what a wearer has said; None: no wearer says anything."""
+        return None
+
     @property
     def now(self) -> float:
         return self.loop.time()
@@ -184,7 +189,7 @@ class Whole(Inside):
                 self.judge.fault(f"{key}: {left.chunks} chunks are said to be left, which is too many")
 
     def start(self, folder: str) -> None:
-        running = _Running(self, folder)
+        running = Running(self, folder)
         self.ever.append(running)
         self.judge.weigh_marks(running.ledger.mark)
 
@@ -319,7 +324,7 @@ class Whole(Inside):
         self.restored, self.judge.durable = True, None  # from here on the disk has less than was published
         self.guarded, before = False, self.listener.back | self.listener.doubted
         try:
-            self.ever.append(_Running(self, "/host/f0"))
+            self.ever.append(Running(self, "/host/f0"))
         except EyestreamError:
             return
         self.now += 3.0
