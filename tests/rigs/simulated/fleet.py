@@ -186,7 +186,7 @@ class Fleet(History):
         *("kill", "torn", "after", "full", "eio", "power", "copies", "clock", "mechanism", "again", "liar"),
         *("losses", "ticks", "unlocked"),
     )
-    lengths = (30, 110)
+    lengths = (20, 70)
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
         super().__init__(seed, events, without)

@@ -61,7 +61,7 @@ class History:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
-    lengths: ClassVar[tuple[int, int]] = (12, 40)
+    lengths: ClassVar[tuple[int, int]] = (8, 30)
     threads: ClassVar[bool] = False
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:

@@ -117,7 +117,7 @@ class Moves(History):
         *("kill", "torn", "after", "full", "eio", "power", "clock", "mechanism", "again", "liar"),
         *("stray", "old", "wrong", "ticks"),
     )
-    lengths = (40, 140)
+    lengths = (25, 80)
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
         super().__init__(seed, events, without)
@@ -316,7 +316,7 @@ class Moves(History):
         for tracker in self.trackers:
             tracker.begin(luck)
             tracker.session += 1000
-            for _ in range(12):
+            for _ in range(5):
                 key, payload = tracker.settings.key, tracker.send(4)
                 self.now += 2.0
                 own = self._of(key.device, self.home[key.device])
@@ -326,7 +326,7 @@ class Moves(History):
         for own in self.shards:
             self.story.append(f"    {self._start(own, luck)}")
             while own.worker is not None and own.worker.at < len(own.log):
-                own.worker.take(4, 0.0)
+                own.worker.take(16, 0.0)
                 own.worker.publish()
             if own.worker is not None:
                 own.worker.take(4, 70.0)  # what waits for a clock

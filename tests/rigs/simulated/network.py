@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import functools
 import random
 from asyncio import base_events
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 from tests.rigs.simulated.disk import Killed
 
-__all__ = ["PROCESS", "Broker", "Process", "VirtualLoop"]
+__all__ = ["PROCESS", "Broker", "Link", "Process", "VirtualLoop"]
 
 
 class Process:
@@ -20,6 +21,10 @@ class Process:
 
 
 PROCESS: contextvars.ContextVar[Process] = contextvars.ContextVar("process")
+
+
+_MOST_TURNS = 10_000
+"""Turns of the loop in one moment: some hundreds are what a burst takes."""
 
 
 class VirtualLoop(base_events.BaseEventLoop):
@@ -34,7 +39,7 @@ class VirtualLoop(base_events.BaseEventLoop):
     def __init__(self, luck: random.Random) -> None:
         super().__init__()
         self._selector = self
-        self._now, self._luck = 1000.0, luck
+        self._now, self._turns = 1000.0, 0
         self.ports: dict[str, Broker] = {}
         self.disk_s = luck.choice([0.0, 0.001, 0.001, 0.3])
         self.faults: list[str] = []
@@ -50,6 +55,12 @@ class VirtualLoop(base_events.BaseEventLoop):
     def select(self, timeout: float | None) -> list[Any]:
         if timeout is None:
             raise RuntimeError("everybody waits, and nothing will ever happen")
+        self._turns = 0 if self._now + timeout > self._now else self._turns + 1
+        if self._turns > _MOST_TURNS:
+            for task in asyncio.all_tasks(self):  # so that the world can be closed
+                task.cancel()
+            self._turns = 0
+            raise RuntimeError("somebody asks again and again, and no time passes")
         self._now += timeout
         return []
 
@@ -101,7 +112,7 @@ class Link(asyncio.Transport):
     def __init__(self, loop: VirtualLoop, protocol: Any, broker: "Broker", process: Process) -> None:
         super().__init__()
         self.loop, self.protocol, self.broker, self.process = loop, protocol, broker, process
-        self.closing = self.gone = self.silent = False
+        self.closing = self.gone = self.silent = self.deaf = False
         self.held = b""
         self._due = [0.0, 0.0]
         self.client_id, self.will, self.filters = "", None, dict[str, int]()
@@ -199,6 +210,7 @@ def _packet(head: int, body: bytes) -> bytes:
             return bytes([head]) + length + body
 
 
+@functools.lru_cache(4096)
 def _matches(topic_filter: str, topic: str) -> bool:
     wanted, levels = topic_filter.split("/"), topic.split("/")
     return len(wanted) == len(levels) and all(one in ("+", other) for one, other in zip(wanted, levels, strict=True))
@@ -210,17 +222,17 @@ class Broker:
     Attributes
     ----------
     away : nobody can connect.
-    slow_s, doubles, deaf : how long messages take at most; how often one comes twice; how often none is acknowledged.
-    hears : is given topic, payload, and the process that published, of every message.
+    slow_s, doubles : how long messages take at most; how often one comes twice.
+    hears : is given topic, payload, the process that published, and whether it says to have sent it before (DUP).
     """
 
     def __init__(self, loop: VirtualLoop, luck: random.Random) -> None:
         self._loop, self._luck = loop, luck
         self.away = False
-        self.slow_s, self.doubles, self.deaf = 0.01, 0.0, 0.0
+        self.slow_s, self.doubles = 0.01, 0.0
         self.links: list[Link] = []
         self.retained: dict[str, bytes] = {}
-        self.hears: Callable[[str, bytes, Process | None], None] = lambda topic, payload, process: None
+        self.hears: Callable[[str, bytes, Process | None, bool], None] = lambda *given: None
         self._wills: dict[str, asyncio.TimerHandle] = {}
         self._sessions: dict[str, tuple[float, dict[str, int], list[tuple[str, bytes]]]] = {}
 
@@ -290,8 +302,8 @@ class Broker:
         if qos:
             number, at = body[at : at + 2], at + 2
         size, at = _number(body, at)
-        self.say(topic.decode(), body[at + size :], retain=bool(head & 1), process=link.process)
-        if qos and self._luck.random() >= self.deaf:
+        self.say(topic.decode(), body[at + size :], retain=bool(head & 1), process=link.process, again=bool(head & 8))
+        if qos and not link.deaf:
             link.send(b"\x40\x02" + number)
 
     def _settle(self, link: Link, _: int, body: bytes) -> None:
@@ -304,14 +316,16 @@ class Broker:
         link.kept_s = _kept_s(body[at : at + size], link.kept_s)
         self.lose(link)
 
-    def say(self, topic: str, payload: bytes, *, retain: bool = False, process: Process | None = None) -> None:
+    def say(
+        self, topic: str, payload: bytes, *, retain: bool = False, process: Process | None = None, again: bool = False
+    ) -> None:
         """A message, from a link or from somebody beside the world."""
         if retain:
             self.retained.pop(topic, None)
             if payload:
                 self.retained[topic] = payload
         for _ in range(2 if self._luck.random() < self.doubles else 1):
-            self.hears(topic, payload, process)
+            self.hears(topic, payload, process, again)
             for link in list(self.links):
                 qos = max((one for name, one in link.filters.items() if _matches(name, topic)), default=-1)
                 if qos >= 0:

@@ -34,6 +34,7 @@ from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Outbox, OutboxEntry, Sender
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sidecar.spending import Spending
+from eyestream.sdk import chunks as chunks_module
 from eyestream.sdk.chunks import Chunks
 from eyestream.wire.release import PrivateChunk, decode_private, encode_private
 from eyestream.wire.status import Reading
@@ -399,6 +400,12 @@ def subscriber_gives_a_chunk_twice() -> Patches:
         real(self, *given)
 
     return [(Chunks, "_accept", accept)]
+
+
+@_in("whole")
+def subscriber_asks_again_at_once() -> Patches:
+    """As it was before this tool found it: who waits for silence wakes an instant too early, without an end."""
+    return [(chunks_module, "_EARLY_S", 0.0)]
 
 
 @_in("whole")

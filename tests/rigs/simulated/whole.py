@@ -24,7 +24,7 @@ from tests.rigs.simulated.disk import Place
 from tests.rigs.simulated.history import COST
 from tests.rigs.simulated.inside import SECOND, Inside, Noted
 from tests.rigs.simulated.listening import Application, Listener
-from tests.rigs.simulated.network import PROCESS, Broker, Process, VirtualLoop
+from tests.rigs.simulated.network import PROCESS, Broker, Link, Process, VirtualLoop
 from tests.rigs.simulated.people import EPSILON, N
 
 __all__ = ["Running", "Whole"]
@@ -111,7 +111,7 @@ class Whole(Inside):
         *(*Inside.kinds, "cuts", "silence", "brokers", "slow", "doubles", "deaf", "unlocked", "reload", "restore"),
         "sessions",
     )
-    lengths, threads = (15, 55), True
+    lengths, threads = (8, 32), True
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
         self.loop, self.ever = VirtualLoop(random.Random(f"loop {seed}")), list[Running]()
@@ -121,10 +121,10 @@ class Whole(Inside):
         for broker in (self.raw, self.private):
             broker.slow_s = 0.5 if "slow" in self.on else 0.01
             broker.doubles = 0.2 if "doubles" in self.on else 0.0
-            broker.deaf = 0.2 if "deaf" in self.on else 0.0
         self.private.hears = self.hear
         self.disks.of("/place").locks = "unlocked" not in self.on
         self.most, self.plan = self.ceilings, self._plan()
+        self.cut_in: tuple[int, float, Link] | None = None
         self.listener, self.older, self.restored = Listener(self.judge), b"", False
         self.application = Application(self.loop, self.judge, self.settings[0].key, kept="sessions" in self.on)
         self.application.honest = "copies" not in self.on
@@ -165,8 +165,8 @@ class Whole(Inside):
         if at > self.loop.time():
             self.loop.run_until_complete(asyncio.sleep(at - self.loop.time()))
 
-    def hear(self, topic: str, payload: bytes, process: Process | None) -> None:
-        """An application that keeps everything."""
+    def hear(self, topic: str, payload: bytes, process: Process | None, again: bool) -> None:
+        """An application that keeps everything; what a resumed session sends again may be old."""
         known = parse_topic(topic) if "/sidecar/" not in topic else None
         self.judge.weigh_bytes(topic, payload)
         if known is None or process is None:
@@ -182,7 +182,7 @@ class Whole(Inside):
             self.listener.hear(key, payload)
             if self.listener.back and not (self.restored or "copies" in self.on):
                 self.judge.fault(f"{key}: the ledger is said to have gone back")
-        elif known.leaf == "budget" and not self.restored:
+        elif known.leaf == "budget" and not (self.restored or again):
             left, lifetime = decode_budget(payload), self.most.lifetime
             told = left.ceiling == "lifetime" and lifetime is not None and self.ceilings.levels == 1
             if told and left.chunks * COST + self.judge.spent(key.device) > (lifetime or 0):
@@ -196,6 +196,11 @@ class Whole(Inside):
     def take(self, key: StreamKey | None = None, payload: bytes = b"") -> None:
         if key is not None:
             self.raw.say(raw_topic(*key), payload)
+        if self.cut_in is not None:  # while what a message completes is on its way
+            left, delay_s, link = self.cut_in
+            self.cut_in = (left - 1, delay_s, link) if left else None
+            if not left:
+                self.loop.call_later(delay_s, link.cut)
         self.now += 0.05 + self.loop.disk_s
 
     @property
@@ -210,8 +215,10 @@ class Whole(Inside):
     def act(self, luck: random.Random) -> str:
         if "restore" in self.on and luck.random() < 0.1:
             self.older = self.disks.of("/host").names["/host/f0/ledger"].data
-        if luck.random() < 0.25 and (said := self._network(luck)):
-            return said
+        if luck.random() < 0.2 and (said := self._network(luck)):
+            return said if self.life is None else f"{said}; {self._burst(luck)}"
+        if self.life is not None and luck.random() < 0.4:
+            return self._burst(luck)
         if self.life is not None and "reload" in self.on and luck.random() < 0.1:
             return self._reload(luck)
         # A copy beside one that no lock keeps away is rare, so it comes more often.
@@ -221,13 +228,26 @@ class Whole(Inside):
             return self.guard(luck, f"{folder} starts beside", lambda: self.start(folder))
         return super().act(luck)
 
+    def _burst(self, luck: random.Random) -> str:
+        """Some messages, one after the other: so that a life has done something by the time it is disturbed."""
+        said = list[str]()
+
+        def send() -> None:
+            for _ in range(luck.choice([2, 3, 5])):
+                key, payload, what = self.message(luck)
+                said.append(f"{key} {what}")
+                self.take(key, payload)
+
+        return self.guard(luck, "a burst", send, often=0.1) + ": " + "; ".join(said)
+
     def _network(self, luck: random.Random) -> str:
         """Something that networks and brokers do."""
-        broker = luck.choice([self.raw, self.private])
-        kind = luck.choice(["cuts", "silence", "brokers"])
-        links = list(broker.links)
-        if kind not in self.on:
+        kinds = [one for one in ("cuts", "silence", "brokers", "deaf") if one in self.on]
+        if not kinds:
             return ""
+        broker, kind = luck.choice([self.raw, self.private, self.private]), luck.choice(kinds)
+        broker = self.private if kind == "deaf" else broker
+        links = [one for one in broker.links if kind != "deaf" or one.will is not None]
         if kind == "brokers":
             if (forget := luck.random() < 0.3) and broker is self.private:
                 self.application.forget()
@@ -238,8 +258,13 @@ class Whole(Inside):
             return ""
         link = luck.choice(links)
         if kind == "cuts":
-            link.cut()
-            return "a link is cut"
+            self.cut_in = luck.randint(0, 3), luck.random() * 0.1, link
+            return "a link is about to be cut"
+        if kind == "deaf":  # and mostly it is lost then, with what was under way
+            link.deaf = True
+            if (lasts_s := luck.choice([None, 1.0, 4.0, 12.0, 40.0])) is not None:
+                self.loop.call_later(lasts_s, link.cut)
+            return "what comes over a link is no longer acknowledged"
         link.silent = True
         return "a link is silent"
 
@@ -284,9 +309,9 @@ class Whole(Inside):
         return "stopped" if stop else "killed"
 
     def heal(self) -> None:
-        self.healed = True
+        self.healed, self.cut_in = True, None
         for broker in (self.raw, self.private):
-            broker.away, broker.slow_s, broker.doubles, broker.deaf = False, 0.01, 0.0, 0.0
+            broker.away, broker.slow_s, broker.doubles = False, 0.01, 0.0
             for link in list(broker.links):
                 link.cut()
         self.now += 1.0
