@@ -27,10 +27,10 @@ SECOND: Any = Place("/place/second")
 
 
 class Noted:
-    """A ledger that is spent from, and what the clock showed when it was asked."""
+    """A ledger that is spent from, whose process opens its files, and what the clock showed when it was asked."""
 
-    def __init__(self, ledger: SpendingLedger, world: History) -> None:
-        self._ledger, self._world = ledger, world
+    def __init__(self, ledger: SpendingLedger, world: History, owner: object = None) -> None:
+        self._ledger, self._world, self._owner = ledger, world, owner
 
     def mark(self, key: StreamKey) -> RowMark | None:
         return self._ledger.mark(key)
@@ -41,6 +41,7 @@ class Noted:
     def reserve(self, requests: Sequence[Request], day: int) -> list[Granted | Withheld]:
         judge = self._world.judge
         judge.shown.add(day)
+        self._world.disks.owner = self._owner
         answers = self._ledger.reserve(requests, day)
         for one in answers:
             judge.note(f"{one.request.first_row} {getattr(one, 'obstacle', 'granted')}")
@@ -123,10 +124,14 @@ class Inside(History):
             return self.clock(luck)
         if chance < 0.92 or "copies" not in self.on or len(self.folders) > 3:
             return self.end(luck, stop=luck.random() < 0.3) + self.rot(luck)
-        target, source = f"/host/f{len(self.folders)}", luck.choice(self.folders)
+        return f"{(source := luck.choice(self.folders))} is copied to {self.copy(source)}"
+
+    def copy(self, source: str) -> str:
+        """A copy of a folder; where it is."""
+        target = f"/host/f{len(self.folders)}"
         self.disks.of("/host").copy(source, target, FILES)
         self.folders.append(target)
-        return f"{source} is copied to {target}"
+        return target
 
     def guard(self, luck: random.Random, said: str, step: Callable[[], None], often: float = 0.25) -> str:
         """A step of the process, in which an effect may go wrong; it may end the process."""

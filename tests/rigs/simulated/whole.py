@@ -67,7 +67,7 @@ class Running:
                 own = self.stack.enter_context(guarded(self.ledger, path, SECOND))
             self.sidecar = Sidecar(
                 world.plan,
-                Noted(own, world),
+                Noted(own, world, self),
                 today=lambda: world.today,
                 ledger_id=self.ledger.header.ledger_id,
                 former_ledgers=self.ledger.former_ledgers,
@@ -215,17 +215,18 @@ class Whole(Inside):
     def act(self, luck: random.Random) -> str:
         if "restore" in self.on and luck.random() < 0.1:
             self.older = self.disks.of("/host").names["/host/f0/ledger"].data
-        if luck.random() < 0.2 and (said := self._network(luck)):
-            return said if self.life is None else f"{said}; {self._burst(luck)}"
-        if self.life is not None and luck.random() < 0.4:
-            return self._burst(luck)
         if self.life is not None and "reload" in self.on and luck.random() < 0.1:
             return self._reload(luck)
         # A copy beside one that no lock keeps away is rare, so it comes more often.
         often = 0.3 if "unlocked" in self.on else 0.12
         if self.life is not None and "copies" in self.on and luck.random() < often:
-            folder = luck.choice(self.folders)
-            return self.guard(luck, f"{folder} starts beside", lambda: self.start(folder))
+            fresh = len(self.folders) < 4 and luck.random() < 0.5
+            folder = self.copy(self.life.folder) if fresh else luck.choice(self.folders)
+            return self.guard(luck, f"{folder} starts beside", lambda: self.start(folder), often=0.1)
+        if luck.random() < 0.2 and (said := self._network(luck)):
+            return said if self.life is None else f"{said}; {self._burst(luck)}"
+        if self.life is not None and luck.random() < 0.4:
+            return self._burst(luck)
         return super().act(luck)
 
     def _burst(self, luck: random.Random) -> str:
@@ -249,10 +250,7 @@ class Whole(Inside):
         broker = self.private if kind == "deaf" else broker
         links = [one for one in broker.links if kind != "deaf" or one.will is not None]
         if kind == "brokers":
-            if (forget := luck.random() < 0.3) and broker is self.private:
-                self.application.forget()
-            broker.stop(forget=forget)
-            self.loop.call_later(luck.choice([0.1, 3.0, 30.0]), setattr, broker, "away", False)
+            self._restart(broker, luck.choice([0.1, 3.0, 30.0]), forget=luck.random() < 0.3)
             return "a broker starts again"
         if not links:
             return ""
@@ -260,13 +258,22 @@ class Whole(Inside):
         if kind == "cuts":
             self.cut_in = luck.randint(0, 3), luck.random() * 0.1, link
             return "a link is about to be cut"
-        if kind == "deaf":  # and mostly it is lost then, with what was under way
+        if kind == "deaf":  # and mostly the broker starts again then, with what was under way
             link.deaf = True
             if (lasts_s := luck.choice([None, 1.0, 4.0, 12.0, 40.0])) is not None:
-                self.loop.call_later(lasts_s, link.cut)
+                forget = luck.random() < 0.7
+                self.loop.call_later(lasts_s, lambda: self._restart(broker, 0.1, forget=forget))
             return "what comes over a link is no longer acknowledged"
         link.silent = True
         return "a link is silent"
+
+    def _restart(self, broker: Broker, away_s: float, *, forget: bool) -> None:
+        if self.healed:
+            return
+        if forget and broker is self.private:
+            self.application.forget()
+        broker.stop(forget=forget)
+        self.loop.call_later(away_s, setattr, broker, "away", False)
 
     def _reload(self, luck: random.Random) -> str:
         """Lower ceilings come into force at work, and stay for later lives."""
