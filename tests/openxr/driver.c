@@ -46,18 +46,6 @@ static const char *place;
 static atomic_bool over;
 static atomic_uint heard, shown;
 
-#ifdef COUNT_ALLOCATIONS /* of a frame of the program's own thread */
-static _Thread_local bool in_frame;
-static atomic_uint allocations;
-void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-void *malloc(size_t size) { allocations += in_frame; return __libc_malloc(size); }
-void *calloc(size_t count, size_t size) { allocations += in_frame; return __libc_calloc(count, size); }
-void *realloc(void *old, size_t size) { allocations += in_frame; return __libc_realloc(old, size); }
-#else
-static bool in_frame;
-static const unsigned allocations;
-#endif
-
 typedef struct {
     XrInstance instance;
 #define FIELD(name, parameters) XrResult(*name) parameters;
@@ -334,6 +322,19 @@ static int looks(void) {
 
 /* ---- cost ---- */
 #ifndef _WIN32
+
+#ifdef COUNT_ALLOCATIONS /* of a frame of the program's own thread */
+static _Thread_local bool in_frame;
+static atomic_uint allocations;
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+void *malloc(size_t size) { allocations += in_frame; return __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { allocations += in_frame; return __libc_calloc(count, size); }
+void *realloc(void *old, size_t size) { allocations += in_frame; return __libc_realloc(old, size); }
+#else
+static bool in_frame;
+static const unsigned allocations;
+#endif
+
 
 static int cost(int frames) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
