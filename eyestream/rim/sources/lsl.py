@@ -37,7 +37,7 @@ __all__ = ["LSL", "MOST_A_PULL", "PORTION_S", "LslSource", "listen", "outlet_of"
 _LOG = logging.getLogger("eyestream.source")
 
 RESOLVE_S = 1.0
-PORTION_S = 0.05
+PORTION_S = 0.1
 HELD_S = 10
 """So much liblsl holds for us, at the outlet's nominal rate; a hundred samples a second where it has none."""
 
