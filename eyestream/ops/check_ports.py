@@ -164,7 +164,11 @@ async def _answer(way: Endpoint) -> int | None:
         )
         more = (f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Protocol: mqtt", "", "")
         writer.write("\r\n".join((*head, *more)).encode())
-        if not (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 "):
+        try:
+            answer = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:  # mosquitto 2.1 hangs up on what is no MQTT
+            return None
+        if not answer.startswith(b"HTTP/1.1 101 "):
             return None
         mask = secrets.token_bytes(4)
         masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(_CONNECT))

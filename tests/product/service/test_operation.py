@@ -376,7 +376,7 @@ def test_a_stopped_demo_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> 
 @pytest.mark.parametrize("system", ["linux", "android"])
 def test_memory_is_kept_private(system: str) -> None:
     """Android is a Linux by another name, from Python 3.13 on."""
-    code = f"import sys\nsys.platform = {system!r}\nfrom eyestream.ops.process import *\n"
+    code = f"import ctypes, sys\nsys.platform = {system!r}\nfrom eyestream.ops.process import *\n"
     code += "print(memory_is_private())\nkeep_memory_private()"
     code += "\nprint(memory_is_private())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

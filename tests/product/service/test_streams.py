@@ -63,7 +63,7 @@ async def test_each_stream_has_its_mechanism_and_both_spend_from_one_ledger(
             await send(mosquitto.url, "features", 1, 4, 32)
             await send(mosquitto.url, "more", 2, 3, 64)
             await until(lambda: made.sidecar.pipeline.counters.released == 7)
-            await until(lambda: len(made.sidecar.outbox) == 0)
+            await until(lambda: len(made.sidecar.outbox) == 0 and len(both(spy, "private")) == 7)
         told = {meta["mechanism"]: (meta["n"], meta["epsilon"]) for meta in both(spy, "meta")}
         assert told == {"cfpa": (32, 4.8), "klt": (64, 2.4)}
         shapes = sorted(tuple(chunk["shape"]) for chunk in both(spy, "private"))
