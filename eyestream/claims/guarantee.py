@@ -39,7 +39,7 @@ class Guarantee(Facts):
 
     def text(self) -> str:
         """`sentences` as lines of text."""
-        return _text(self)
+        return "\n".join(f"{topic}: {sentence}" for topic, sentence in _sentences(self))
 
     def claim(self) -> dict[str, object]:
         """For machines: plain values that JSON knows."""
@@ -206,11 +206,6 @@ def _guessing(made: Facts) -> str:
         "rare one may raise it by more, up to the factor above. Each further chunk multiplies it by as much again"
         + "".join(f"; {text}" for text in several)
     )
-
-
-def _text(made: Facts) -> str:
-    """`_sentences` as lines of text."""
-    return "\n".join(f"{topic}: {sentence}" for topic, sentence in _sentences(made))
 
 
 def _power(gain: Fraction, chunks: int) -> str:

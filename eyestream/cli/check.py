@@ -19,7 +19,6 @@ from eyestream.ops.check_trackers import tracker_findings
 from eyestream.ops.deployment.accounts import become_owner
 from eyestream.ops.findings import Finding, bad
 from eyestream.rim import config
-from eyestream.rim.config import Settings
 from eyestream.rim.plan import load
 from eyestream.version import VERSION
 
@@ -78,7 +77,8 @@ def main(options: argparse.Namespace) -> None:
 
 def _findings(options: argparse.Namespace) -> list[Finding]:
     """All of them, as the sidecar's user sees them."""
-    settings = _tables(options.config)
+    reading = config.read_tables(options.config)  # where tables have a mistake, what they name is looked at too
+    settings = load(options.config).settings if reading.problems else reading.settings
     if options.config_only:
         return list(configuration_findings(settings, options.config).findings)
     if settings.added is not None:
@@ -113,9 +113,3 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
 
     host = host_findings(settings, options.config, made, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
     return found + host + asyncio.run(brokers())
-
-
-def _tables(path: Path) -> Settings:
-    """The tables of a configuration; where they have a mistake, what they name is looked at too, as a sidecar does."""
-    reading = config.read_tables(path)
-    return load(path).settings if reading.problems else reading.settings

@@ -97,16 +97,11 @@ def main(options: argparse.Namespace) -> None:
 _OPTIONS = {"raw": ("--tracker-host", "--tracker-port"), "private": ("--host", "--port")}
 
 
-def _asked(options: argparse.Namespace) -> Iterator[tuple[str, str | None, int | None]]:
-    """Side, host and port of the options."""
-    yield "raw", options.tracker_host, options.tracker_port
-    yield "private", options.host, options.port
-
-
 def _outside(options: argparse.Namespace, *, probe: bool) -> dict[str, tuple[str, int]]:
     """How other machines shall reach which broker."""
     found: dict[str, tuple[str, int]] = {}
-    for side, host, number in _asked(options):
+    asked = ("raw", options.tracker_host, options.tracker_port), ("private", options.host, options.port)
+    for side, host, number in asked:
         named, numbered = _OPTIONS[side]
         if host is None and number is not None:
             raise ConfigError(f"{numbered} goes with {named} NAME")

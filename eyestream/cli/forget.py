@@ -4,13 +4,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from eyestream.cli.pause import ask
 from eyestream.core.charge import Ceilings
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.config import load
 from eyestream.rim.ledger.file import is_held
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.seal import seal_by
-from eyestream.rim.sidecar.control import ask, control_socket
+from eyestream.rim.sidecar.control import control_socket
 from eyestream.rim.sidecar.wearing import is_handle
 
 __all__ = ["add_parser", "main"]

@@ -1,6 +1,8 @@
 """``eyestream pause``: nothing is released from now on."""
 
 import argparse
+import contextlib
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -8,14 +10,17 @@ from typing import Any
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.config import load
 from eyestream.rim.ledger.file import is_held
-from eyestream.rim.sidecar.control import ask, control_socket
+from eyestream.rim.sidecar.control import MOST_BYTES, control_socket
 from eyestream.rim.sidecar.off import forget_pause, is_paused, remember_pause
 
-__all__ = ["add_parser", "add_place", "main", "switch"]
+__all__ = ["add_parser", "add_place", "ask", "main", "switch"]
 
 
 _STARTING_S = 5.0
 """Seconds in which a sidecar that holds its ledger listens at its socket."""
+
+_ANSWER_S = 20.0
+"""Seconds for which a command waits for its answer."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -64,4 +69,24 @@ def switch(options: argparse.Namespace, *, pause: bool) -> str:
             time.sleep(0.1)
     if answer is None:
         return f"no sidecar runs; the next start is {'paused' if is_paused(ledger) else 'not paused'}"
+    return answer
+
+
+def ask(path: Path, line: str) -> str | None:
+    """The answer to one line at a control socket; None: nobody listens at `path`. Raises ConfigError."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        raise ConfigError("this system does not say who writes to a socket, so a sidecar here has no control socket")
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(_ANSWER_S)
+        try:
+            asking.connect(str(path))
+            with contextlib.suppress(BrokenPipeError):  # who may not was answered before
+                asking.sendall(f"{line}\n".encode())
+            answer = asking.makefile("rb").readline(MOST_BYTES).decode("ascii", "replace").strip()
+        except (FileNotFoundError, ConnectionRefusedError):
+            return None
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror or 'no answer'}") from None
+    if not answer or answer.startswith("no"):
+        raise ConfigError(f"{path}: {answer or 'no answer'}")
     return answer

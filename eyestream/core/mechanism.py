@@ -27,7 +27,7 @@ from eyestream.core.kinds import Claim, DifferentialPrivacy, Loss, NoClaim
 from eyestream.core.noise import Noise, SecureNoise, is_certified
 from eyestream.core.protection import Fact, Protection
 from eyestream.core.release_type import InputDomain, OutputSchema, Rows
-from eyestream.core.session import Session, unpacked
+from eyestream.core.session import Session
 from eyestream.errors import ConfigError
 
 __all__ = ["Core", "Mechanism", "Session", "Step", "require_real_noise"]
@@ -245,6 +245,8 @@ class Mechanism:
         """
         if snapshot is None:
             return self.session_after(None)
+        from eyestream.core.session_bytes import unpacked  # noqa: PLC0415  for who keeps sessions
+
         return Session(self, *unpacked(snapshot, self.identity, self.core.start, self.calibration.takes_off))
 
     def session_after(self, before: "Session | None") -> "Session":

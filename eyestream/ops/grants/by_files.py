@@ -57,7 +57,8 @@ class Files:
     async def hearing(self) -> Mapping[str, Hears]:
         """By login, as the access list has it."""
         text = _read(self._acl)
-        return {name: _hears(text, name) for name in self._names() if name != self._sidecar}
+        names = (name for name in self._lines() if not name.startswith(("#", _MOMENT)))
+        return {name: _hears(text, name) for name in names if name != self._sidecar}
 
     async def closed(self) -> Collection[str]:
         """Logins whose line is a comment."""
@@ -93,9 +94,6 @@ class Files:
         """Lines of the file of logins, by name; that of a closed one begins with a mark."""
         lines = _read(self._logins).splitlines()
         return {line.partition(":")[0]: f"{line}\n" for line in lines if line.strip()}
-
-    def _names(self) -> list[str]:
-        return [name for name in self._lines() if not name.startswith(("#", _MOMENT))]
 
     async def _reloaded(self, moment: tuple[str, str], *, gets_in: bool) -> None:
         """Let mosquitto read its files, and wait until the login of a moment gets in, or no more."""

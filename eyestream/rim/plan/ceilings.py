@@ -19,7 +19,6 @@ from eyestream.rim.config import (
     BudgetSettings,
     Settings,
     StreamBudgetSettings,
-    StreamSettings,
     WearerBudgetSettings,
 )
 
@@ -143,9 +142,5 @@ def _without_ceilings(name: str, table: Any) -> Any:
     if isinstance(table, BudgetSettings):
         return table.window_chunks, table.lifetime_mode
     if name == "stream":
-        return tuple(_without_budget(stream) for stream in table)
+        return tuple(msgspec.structs.replace(stream, budget=None) for stream in table)
     return table
-
-
-def _without_budget(stream: StreamSettings) -> StreamSettings:
-    return msgspec.structs.replace(stream, budget=None)

@@ -275,10 +275,6 @@ class BudgetBoard:
                 first = Left("session", 0, "the tracker's next session")
             self.left[key] = first
             budget, own = self._topics[key]
-            self._say(budget, _payload(first))
+            at = msgspec.UNSET if first.resumes_at is None else first.resumes_at
+            self._say(budget, encode_budget(Budget(min(first.chunks, MAX_U64), _NAMES[first.scope], at)))
             self._say(own, encode_reading(self._odometers.reading(key, odometer)))
-
-
-def _payload(first: Left) -> bytes:
-    at = msgspec.UNSET if first.resumes_at is None else first.resumes_at
-    return encode_budget(Budget(min(first.chunks, MAX_U64), _NAMES[first.scope], at))

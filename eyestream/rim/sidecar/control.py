@@ -28,7 +28,7 @@ from eyestream.rim.config.tables import Settings
 from eyestream.rim.ledger.file import held_alone
 from eyestream.rim.sidecar.off import Off
 
-__all__ = ["Control", "ask", "control_socket", "serving"]
+__all__ = ["Control", "control_socket", "serving"]
 
 _LOG = logging.getLogger("eyestream.control")
 
@@ -36,8 +36,8 @@ MOST_CLIENTS, MOST_BYTES, MOST_UNREAD = 16, 256, 4096
 """Connections at once, of which the oldest is closed, one that shows the indicator last; bytes of a line; bytes that a
 client may leave unread."""
 
-SHOWN_S, ANSWER_S = 5.0, 20.0
-"""Seconds for the indicator's program to end, and for which a command waits for its answer."""
+SHOWN_S = 5.0
+"""Seconds for the indicator's program to end."""
 
 _LONGEST_PATH = 107
 _CREDENTIALS = struct.Struct("3i")
@@ -205,23 +205,3 @@ def _bound(path: Path, mode: int) -> Iterator[socket.socket]:
         except OSError as error:
             raise ConfigError(f"[control] socket: {path}: cannot be made: {error.strerror}") from None
         yield listening
-
-
-def ask(path: Path, line: str) -> str | None:
-    """The answer to one line; None: nobody listens at `path`. Raises ConfigError."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        raise ConfigError("this system does not say who writes to a socket, so a sidecar here has no control socket")
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.settimeout(ANSWER_S)
-        try:
-            asking.connect(str(path))
-            with contextlib.suppress(BrokenPipeError):  # who may not was answered before
-                asking.sendall(f"{line}\n".encode())
-            answer = asking.makefile("rb").readline(MOST_BYTES).decode("ascii", "replace").strip()
-        except (FileNotFoundError, ConnectionRefusedError):
-            return None
-        except OSError as error:
-            raise ConfigError(f"{path}: {error.strerror or 'no answer'}") from None
-    if not answer or answer.startswith("no"):
-        raise ConfigError(f"{path}: {answer or 'no answer'}")
-    return answer

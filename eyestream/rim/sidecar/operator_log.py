@@ -292,7 +292,8 @@ class OperatorLog:
         words = f"last minute: {_count(rows, 'row')}, {_count(chunks, 'chunk')}, {rejected} rejected"
         if len(self._seen) > 1:
             words += f", {len(keys)} of {_count(len(self._seen), 'stream')} at work"
-        seconds, key = min(((self._seconds_left(key), key) for key in keys or self._seen), default=(0.0, None))
+        lasting = ((self._left[key].chunks * self._chunk_s[key], key) for key in keys or self._seen)
+        seconds, key = min(lasting, default=(0.0, None))
         fields: dict[str, object] = {"rows": rows, "chunks": chunks, "rejected": rejected}
         if key is not None and seconds < _LONGEST_S:
             scope = self._left[key].scope
@@ -300,9 +301,6 @@ class OperatorLog:
             words += f"; {duration(seconds)} of releases left {_SCOPES[scope]}{whose}"
             fields |= {"left_s": round(seconds), "left_of": scope}
         _say("minute", keys, words, **fields)
-
-    def _seconds_left(self, key: StreamKey) -> float:
-        return self._left[key].chunks * self._chunk_s[key]
 
 
 def _say(event: str, keys: Sequence[StreamKey], words: str, **fields: object) -> None:

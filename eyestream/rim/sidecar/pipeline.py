@@ -243,7 +243,7 @@ class Pipeline:
         self._switches += 1
         self._between[device] = self._switches
         self._requests = [request for request in self._requests if request.key.device != device]
-        for served in self._of(device):
+        for served in (one for one in self._served.values() if one.stream.key.device == device):
             served.stream.pause(now, "switched")
             served.since, served.why = now, "switched"
             self._timers.set(served, served.stream.next_due())
@@ -255,9 +255,6 @@ class Pipeline:
         if self._between.get(device) == switch:
             self.worn[device] = wearer
             del self._between[device]
-
-    def _of(self, device: str) -> list[_Served]:
-        return [served for served in self._served.values() if served.stream.key.device == device]
 
     def _of_wearer(self, served: _Served, rows: RawRows, at: float) -> RawRows | str:
         """The rows with the number of who wears the device; or why they are refused.

@@ -85,7 +85,7 @@ class MqttSource:
 
     def records_of(self, messages: Iterable[Message], came: float) -> Iterator[GazeColumns]:
         """Samples of messages that arrived at `came`; those of one width, one after the other, are decoded together."""
-        for _, group in itertools.groupby(self._decoded(messages), key=_width):
+        for _, group in itertools.groupby(self._decoded(messages), key=lambda one: one[1].shape[1]):
             times, tables = zip(*group, strict=True)
             yield columns_of(self._profile, np.concatenate(times), np.concatenate(tables), came)
 
@@ -105,10 +105,6 @@ class MqttSource:
     def _refuse(self, reason: str) -> None:
         self.refused[reason] += 1
         self._refusals.note(self._key, reason, asyncio.get_running_loop().time())
-
-
-def _width(decoded: _Decoded) -> int:
-    return int(decoded[1].shape[1])
 
 
 MQTT = GazeKind("mqtt", MqttOptions, "mqtt", MqttSource)

@@ -22,6 +22,7 @@ __all__ = [
     "lower_bound",
     "lower_epsilon",
     "lower_share",
+    "response_bound",
     "safe_bound",
 ]
 
@@ -146,6 +147,13 @@ def safe_bound(p: NDArray[np.float64], q: NDArray[np.float64], draws: int) -> fl
     """
     errors = [np.sqrt((1 - share) / (share * draws)) for share in (p, q)]
     return float((np.log(p / q) - _DEVIATIONS * (errors[0] + errors[1]) - _SAFE * np.hypot(*errors)).max())
+
+
+def response_bound(words: int, epsilon: float, draws: int) -> float:
+    """`safe_bound` of a response of `words` words: by the event that the own word came, and that one other did not."""
+    other = 1 / (math.exp(epsilon) + words - 1)
+    own = other * math.exp(epsilon)
+    return safe_bound(np.array([own, 1 - other]), np.array([other, 1 - own]), draws)
 
 
 def _most_telling(p: NDArray[np.int64], q: NDArray[np.int64]) -> NDArray[np.intp]:

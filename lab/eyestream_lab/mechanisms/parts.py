@@ -9,9 +9,9 @@ LPA = LaboratoryPart(
     calibration_options=("coverage",),
     declare="eyestream_lab.calibration.per_feature:declare_lpa",
     forms=(StudyForm("LPA", "#E69F00"),),
-    audit="eyestream_lab.mechanisms.lpa:AUDIT",
+    audit="eyestream_lab.mechanisms.per_feature:LPA_AUDIT",
     law="eyestream_lab.mechanisms.additive:emission",
-    study="eyestream_lab.mechanisms.lpa:STUDY",
+    study="eyestream_lab.mechanisms.per_feature:LPA_STUDY",
 )
 
 
@@ -27,9 +27,9 @@ def _fourier(name: str, colour: str) -> LaboratoryPart:
             StudyForm(f"{name}, shrunk", colour, options={"shrink": True}, attacked=False),
             StudyForm(f"{name}, shrunk, smoothed, clipped", colour, options=FILTERED, best=True),
         ),
-        audit=f"eyestream_lab.mechanisms.{low}:AUDIT",
+        audit=f"eyestream_lab.mechanisms.per_feature:{name}_AUDIT",
         law="eyestream_lab.mechanisms.additive:emission",
-        study=f"eyestream_lab.mechanisms.{low}:STUDY",
+        study=f"eyestream_lab.mechanisms.per_feature:{name}_STUDY",
     )
 
 

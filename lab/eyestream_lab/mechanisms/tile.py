@@ -1,7 +1,5 @@
 """The laboratory's part of the tile response."""
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +7,7 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.tile.mechanism import Tile, TileCore
 from eyestream.core.noise import Noise
 from eyestream.core.tiles import Field
-from eyestream_lab.audit.estimate import safe_bound
+from eyestream_lab.audit.estimate import response_bound
 from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells
 from eyestream_lab.calibration.tiles import calibrate_tiles, tile_calibration
 
@@ -42,9 +40,7 @@ class TileTrial:
 
     def sharp(self, draws: int) -> bool:
         """By the own word, and by one other."""
-        other = 1 / (math.exp(self._epsilon) + self._words - 1)
-        p = np.array([other * math.exp(self._epsilon), 1 - other])
-        return safe_bound(p, np.array([other, 1 - p[0]]), draws // 2) >= SHARP * self._epsilon
+        return response_bound(self._words, self._epsilon, draws // 2) >= SHARP * self._epsilon
 
     def observe(self) -> tuple[Cells, Cells]:
         """Cells of a hundred releases of either neighbour."""

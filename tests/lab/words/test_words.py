@@ -12,7 +12,8 @@ from eyestream.claims.guarantee import guarantee_of, guarantee_of_recording
 from eyestream.core.charge import Ceilings
 from eyestream.core.mechanisms import build
 from eyestream.core.scopes import Deployment
-from eyestream.core.session import Session, packed
+from eyestream.core.session import Session
+from eyestream.core.session_bytes import packed
 from eyestream.errors import CalibrationError, ConfigError, SnapshotError
 from eyestream.rim.files import calibrations
 from eyestream.streams import StreamSpec

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli.main import main
+from eyestream.cli.pause import ask
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import Request
 from eyestream.errors import ConfigError
@@ -14,7 +15,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ledger.records import RELEASED
 from eyestream.rim.plan import load
-from eyestream.rim.sidecar.control import ask, control_socket, serving
+from eyestream.rim.sidecar.control import control_socket, serving
 from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.streams import StreamKey
 

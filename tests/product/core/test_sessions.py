@@ -101,7 +101,7 @@ def test_what_is_no_snapshot_of_this_session_is_refused_by_name() -> None:
 
 def test_a_forged_state_is_refused() -> None:
     """With a right check sum: numbers that are none, or too many."""
-    from eyestream.core import session as snapshot
+    from eyestream.core import session_bytes as snapshot
 
     mechanism = made("everyday-klt-32", {})
     size = mechanism.core.start.size

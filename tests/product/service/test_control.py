@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from eyestream.cli.main import main
+from eyestream.cli.pause import ask
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.config import ControlSettings, Settings
 from eyestream.rim.files.gaze_columns import GazeColumns
@@ -21,7 +22,7 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.sidecar import control
-from eyestream.rim.sidecar.control import MOST_BYTES, MOST_CLIENTS, ask, control_socket, serving
+from eyestream.rim.sidecar.control import MOST_BYTES, MOST_CLIENTS, control_socket, serving
 from eyestream.rim.sidecar.off import Off, is_paused, mark_beside, remember_pause
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources.gaze import GazeFeeder

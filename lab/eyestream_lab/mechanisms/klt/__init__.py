@@ -13,7 +13,7 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.klt import KLT
 from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.noise import Noise
-from eyestream_lab.audit.estimate import safe_bound
+from eyestream_lab.audit.estimate import response_bound
 from eyestream_lab.audit.trials import FAR, SHARP, AuditPart, Case, Cells
 from eyestream_lab.correlation.emissions import Emission, any_cells, box_cells, response
 from eyestream_lab.mechanisms.additive import synthetic_additive
@@ -57,9 +57,7 @@ class KltTrial:
 
     def sharp(self, draws: int) -> bool:
         """By the own word, and by one other."""
-        other = 1 / (math.exp(self._epsilon) + self._words - 1)
-        p = np.array([other * math.exp(self._epsilon), 1 - other])
-        return safe_bound(p, np.array([other, 1 - p[0]]), draws // 2) >= SHARP * self._epsilon
+        return response_bound(self._words, self._epsilon, draws // 2) >= SHARP * self._epsilon
 
     def observe(self) -> tuple[Cells, Cells]:
         """Cells of five hundred releases of either neighbour."""
