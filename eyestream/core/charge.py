@@ -70,8 +70,7 @@ def ceiling_units(value: Number, units: int = EPSILON_UNITS) -> int:
 
     A float counts as its shortest decimal. Raises as `charge_units`.
     """
-    written = repr(float(value)) if isinstance(value, float) else value  # float(): the repr of a numpy scalar is longer
-    return _exact(written) * units // 1
+    return _exact(_written(value)) * units // 1
 
 
 def spendable(value: float, units: int = EPSILON_UNITS) -> float:
@@ -96,6 +95,10 @@ def decimal(amount: int, units: int = EPSILON_UNITS) -> str:
     """
     text = f"{amount // units}.{amount % units:0{len(str(units)) - 1}d}"
     return text.rstrip("0").rstrip(".")
+
+
+def _written(value: Number) -> Number:
+    return repr(float(value)) if isinstance(value, float) else value  # float(): the repr of a numpy scalar is longer
 
 
 def _exact(value: Number) -> Fraction:

@@ -109,12 +109,15 @@ class Wearing:
         async with self._turn:
             worn = {**self._worn, device: wearer}
             if self._path is not None:
-                lines = "".join(f"{device} {wearer}\n" for device, wearer in worn.items())
-                await asyncio.to_thread(put, self._path, lines.encode())
+                await asyncio.to_thread(_write, self._path, worn)
             self._worn = worn
             await self._come_round()
             self._wear(device, switch, wearer)
         _LOG.info("%s: another wearer, and another session", device)
+
+
+def _write(path: Path, worn: dict[str, int]) -> None:
+    put(path, "".join(f"{device} {wearer}\n" for device, wearer in worn.items()).encode())
 
 
 def _read(path: Path) -> dict[str, int]:
