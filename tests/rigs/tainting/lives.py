@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import eyestream
+from eyestream.cli.pause import ask
 from eyestream.core.calibration import Calibration
 from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
-from eyestream.rim.sidecar.control import ask
 from eyestream_lab.mechanisms.words import synthetic_words
 from tests.rigs.tainting.canary import Canary
 from tests.rigs.tainting.capture import Process, Proxy
