@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable
+from ctypes.util import find_library
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
@@ -150,6 +151,7 @@ NEEDS = {
         lambda: _runs(pyopenxr_python(), "-c", "import xr"),
         ".venv/bin/pip install './openxr[test]'",
     ),
+    "libgl": Need(partial(find_library, "GL"), f"{_APT}libgl1"),  # of pyopenxr
     "root": Need(lambda: os.geteuid() == 0, "run the tests as root", of_the_machine=True),
     "mounts": Need(_may_mount, "run the tests as root, where file systems may be mounted", of_the_machine=True),
     "namespaces": Need(

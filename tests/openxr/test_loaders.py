@@ -104,7 +104,7 @@ def _loader(kind: str) -> str:
 
 LOADERS = [
     pytest.param("debian", marks=pytest.mark.needs("openxr", "cc", "make")),
-    pytest.param("pyopenxr", marks=pytest.mark.needs("pyopenxr", "cc", "make")),
+    pytest.param("pyopenxr", marks=pytest.mark.needs("pyopenxr", "libgl", "cc", "make")),
 ]
 
 
@@ -161,7 +161,7 @@ def test_other_extensions_of_the_eyes_are_dropped(machine: Machine) -> None:
     assert machine.looked("XR_FB_eye_tracking_social", **{DISABLE: "1"})["social"]
 
 
-@pytest.mark.needs("pyopenxr", "cc", "make")
+@pytest.mark.needs("pyopenxr", "libgl", "cc", "make")
 @pytest.mark.usefixtures("bridge")
 def test_a_program_of_pyopenxr_before_and_after(built: Built, tmp_path: Path) -> None:
     machine = Machine(built, tmp_path, "")
