@@ -62,7 +62,7 @@ def explanation(plan: Plan, state: Situation, config: str) -> list[Part]:
             [_leaves(stream) for stream in streams]
             + ["Before it leaves, random changes make much of it wrong on purpose."],
         ),
-        Part("What stays here", ["Your exact gaze. It is used here, then forgotten. It is never stored."]),
+        Part("What stays here", ["Where exactly you look. This is used here, then forgotten. It is never stored."]),
         Part("Who gets it", _who(plan, state)),
         Part("What others could learn", _guesses(streams)),
         Part("For how long", ["Others can keep what they have received for ever.", *_limit(streams)]),
@@ -84,11 +84,11 @@ def explanation(plan: Plan, state: Situation, config: str) -> list[Part]:
 def _leaves(stream: StreamPlan) -> str:
     names, every = stream.mechanism.schema.names, _every(stream.chunk_s)
     if stream_words(stream) == _COARSE:
-        return f"{every}, {_COARSE} (stream: {stream.name})."
+        return f"{every}, {_COARSE}."
     found = [words for part, words in _PARTS_OF.items() if any(part in name for name in names)]
     if found:
-        return f"{every}, {_FINE}: {_and(found)} (stream: {stream.name})."
-    return f"{every}, {_FINE}: {_and(names[:3])}{' and more' if len(names) > 3 else ''} (stream: {stream.name})."
+        return f"{every}, {_FINE}: {_and(found)}."
+    return f"{every}, {_FINE}: {_and(names[:3])}{' and more' if len(names) > 3 else ''}."
 
 
 def stream_words(stream: StreamPlan) -> str:
@@ -163,7 +163,8 @@ def _used(plan: Plan, state: Situation) -> list[str]:
         weeks = (state.now - state.created) / (7 * _SECONDS_A_DAY)
         per_week = f", about {math.ceil(spent.released / weeks):,} a week" if state.created and weeks > 1 else ""
         since = time.strftime("%Y-%m-%d", time.gmtime(state.created)) if state.created else "the beginning"
-        said.append(f"{share}Since {since}: {spent.released:,} messages{per_week}.")
+        whose = ", of all who wore it" if len(spent.wearers) > 1 else ""
+        said.append(f"{share}Since {since}: {spent.released:,} messages{whose}{per_week}.")
     return said
 
 

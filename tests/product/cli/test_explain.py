@@ -1,5 +1,6 @@
 """`eyestream explain`: the page for the wearer is short, true to configuration, ledger and broker, and safe to show."""
 
+import dataclasses
 import re
 import time
 from html.parser import HTMLParser
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eyestream.cli.main import main
-from eyestream.core.meter import Odometer
+from eyestream.core.meter import Odometer, WearerOdometer
 from eyestream.ops.explanation import MOST_WORDS, Situation, as_html, as_text, explanation
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import load
@@ -86,6 +87,9 @@ def test_what_was_spent_is_that_of_the_ledger(tmp_path: Path) -> None:
     text = told(tmp_path, odometers={"hmd-1": spent}, created=created)
     assert "Today: 34% of the daily limit." in text
     assert f"Since {time.strftime('%Y-%m-%d', time.gmtime(created))}: 600 messages, about 200 a week." in text
+    two = dict.fromkeys((7, 8), WearerOdometer(1, 0, 0, 0))
+    shared = told(tmp_path, odometers={"hmd-1": dataclasses.replace(spent, wearers=two)}, created=created)
+    assert "600 messages, of all who wore it, about 200 a week." in shared
     tomorrow = told(tmp_path, odometers={"hmd-1": spent}, created=created, now=NOW + 86400)
     assert "Today: 0%" in tomorrow
 
