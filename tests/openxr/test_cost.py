@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.openxr import frames_ns
+from tests.rigs.openxr_frames import frames_ns
 
 MEDIAN_US, P99_US = 10.0, 60.0
 

@@ -178,8 +178,8 @@ def summary(figures: DemoState) -> str:
     ]
     width = shutil.get_terminal_size().columns
     fitting = width if sys.stdout.isatty() else 10_000
-    said = [line for label, text in said for line in _row(label, text, fitting)]
-    return "\n".join(["", *table(figures, max(width, _NARROWEST), _TABLE), *said])
+    lines = [line for label, text in said for line in _row(label, text, fitting)]
+    return "\n".join(["", *table(figures, max(width, _NARROWEST), _TABLE), *lines])
 
 
 _NARROWEST = 80

@@ -55,6 +55,7 @@ def test_the_same_is_said_once_in_a_while_with_its_remedy(caplog: pytest.LogCapt
         "rows",
         "wearer",
         "switched",
+        "paused",
         "retained",
         "oversize",
     }
