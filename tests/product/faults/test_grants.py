@@ -254,6 +254,21 @@ async def test_what_is_kept_for_a_slow_reader_is_not_sent_after_a_revocation(pla
     await asyncio.to_thread(client.loop_stop)
 
 
+async def test_what_is_kept_for_who_is_away_is_not_sent_after_a_revocation(place: Place) -> None:
+    """A session that the broker kept has chunks of both streams, and the login is still open for one of them."""
+    for stream in STREAMS:
+        await place.do("grant", "game", stream)
+    async with streaming(place) as coming:
+        async with applying(place, "game") as heard:
+            await until(lambda: len(heard.of("features")) > 5, 20)
+        away = coming()
+        await until(lambda: coming() > away + 30, 20)
+    await place.do("revoke", "game", "features")
+    async with applying(place, "game") as heard:
+        await until(lambda: len(heard.of("gaze")) > 20, 20)
+        assert heard.of("features") == []
+
+
 async def test_control_a_reload_alone_sends_what_is_kept(by_files: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plausible wrong version: the access list is written and read, and nobody is cut."""
     allow = Files.allow

@@ -323,10 +323,11 @@ async def test_gaze_that_comes_while_it_is_paused_is_dropped_before_any_window(t
         await asyncio.gather(running, return_exceptions=True)
 
 
-def rows_after_a_pause(folder: Path, before: int) -> list[RawRows]:
+def rows_after_a_pause(folder: Path, before: int, back_s: float) -> list[RawRows]:
     """Rows that come of another person's gaze, 5 s after somebody said pause whose gaze is of the seed `before`.
 
-    What was seen in the pause is said in the second after it, as by a link that is read by the clock.
+    What was seen in the pause is said in the second after it, as by a link that is read by the clock. In the pause the
+    tracker's clock is set back by `back_s`.
     """
     folder.mkdir()
     settings, now, made = settings_for(NO_BROKER, folder), [0.0], list[RawRows]()
@@ -352,14 +353,16 @@ def rows_after_a_pause(folder: Path, before: int) -> list[RawRows]:
                 sidecar._go()
             if not 45.0 <= now[0] < 50.0:
                 seen = (mine if now[0] < 50.8 else later)[max(0, begin - 160) : begin - 120]
-                feeder.take(GazeColumns(seen.t, np.stack([seen.x, seen.y], axis=1), pupil=seen.pupil_mm[:, None]))
+                t = seen.t - back_s * (now[0] >= 50.0)
+                feeder.take(GazeColumns(t, np.stack([seen.x, seen.y], axis=1), pupil=seen.pupil_mm[:, None]))
             feeder._work()
             made += [feeder._numbered(rows) for rows in feeder.live.due(now[0]) if now[0] >= 50.0]
     return made
 
 
-async def test_no_row_after_a_pause_has_gaze_of_before_its_end(tmp_path: Path) -> None:
-    told = [rows_after_a_pause(tmp_path / str(seed), seed) for seed in (5, 6)]
+@pytest.mark.parametrize("back_s", [0.0, 20.0, 3600.0])
+async def test_no_row_after_a_pause_has_gaze_of_before_its_end(tmp_path: Path, back_s: float) -> None:
+    told = [rows_after_a_pause(tmp_path / str(seed), seed, back_s) for seed in (5, 6)]
     one, other = (np.concatenate([message.rows for message in made]) for made in told)
     assert np.isfinite(one).any()
     np.testing.assert_array_equal(one, other)
