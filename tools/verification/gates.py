@@ -15,12 +15,12 @@ SERVICE, ALL = "the running default service", "all distributions"
 
 MOST_MODULES = {SERVICE: 114}
 MOST_LINES = {
-    SERVICE: 20_400,
+    SERVICE: 20_360,
     "eyestream": 40_000,
-    "eyestream/core": 11_000,
+    "eyestream/core": 10_970,
     "lab/eyestream_lab": 32_300,
     "fleet/eyestream_fleet": 3_830,
-    "openxr/eyestream_openxr": 700,
+    "openxr/eyestream_openxr": 640,
     ALL: 76_900,
 }
 """The most that each may have; blank lines and docstrings count."""
