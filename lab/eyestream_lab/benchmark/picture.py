@@ -16,7 +16,7 @@ _PANELS = (
     ("degrees from the raw gaze", "degrees from the raw gaze (median), fewer is more useful"),
     ("correlation of changes of rows", "correlation of changes of rows, more is more useful"),
 )
-_OURS = ("tile", "klt", "cfpa")
+_OURS = ("tile", "klt")
 _LETTER, _LINE, _RIGHT = 0.0125, 0.03, 0.6  # of a panel: width of a letter, height of a label, where labels turn left
 
 
