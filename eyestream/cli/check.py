@@ -29,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "check",
-        help="prove a deployment before anything flows: brokers, secrets, ledger, machine",
+        help="test a deployment before data flows: brokers, secrets, ledger, machine",
         description="Try what must not work (entering without a login, reading raw rows, writing private chunks) and "
         "look at what must be kept (secrets, ledger, memory, clock). One line each, pass or fail with the remedy; exit "
         "code 1 when one fails. Harmless beside a sidecar at work. Run it as the owner of the ledger, or as "

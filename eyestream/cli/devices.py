@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "devices",
-        help="which devices are served on a broker, how they are, and their last chunk",
+        help="list the devices served on a broker, their state and their last chunk",
         description="Listen to a private broker as an application does, and print a line for each stream of each "
         "device: how it is, its mechanism, what is left of its budget, and the last chunk that came while we listened. "
         "Chunks are not kept by the broker: one comes each 16 to 64 s with the shipped calibrations. What a stream "

@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "forget",
-        help="erase the diary and the histories of a wearer, and never the debt",
+        help="erase a wearer's diary and histories; what was spent still counts",
         description="Erase when a wearer was here and what each chunk cost, and what earlier sessions revealed of them "
         "(purpose tasks): a new pseudonym begins. What was spent stays spent, as two sums. The diary is erased of all "
         "wearers at once. The answer does not tell whether the handle is known. Works without a running sidecar too.",

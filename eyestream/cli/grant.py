@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "grant",
-        help="let an application hear a stream",
+        help="let an application receive a stream",
         description="Give a login at the private broker the right to hear a stream. The broker holds to it: by "
         "mosquitto's dynamic security plugin with --admin, else by the files of a deployment. Written down beside the "
         "ledger. All applications together spend one budget, that of the device.",

@@ -17,7 +17,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "grants",
-        help="which application hears what, since when",
+        help="list which applications receive which streams, and since when",
         description="What each login hears, as the private broker has it now, and what was revoked.",
     )
     add_place(parser)

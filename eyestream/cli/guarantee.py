@@ -23,7 +23,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "guarantee",
-        help="say in words what a configuration guarantees, or a released recording",
+        help="explain what a configuration guarantees, or a released recording",
         description="Print what a configuration guarantees and what it does not: per chunk, gaze event, window, "
         "session, hour and day. Ten lines come first. Applications receive the full text in `meta`. With CLAIM: "
         "what is claimed of a recording that somebody has released.",

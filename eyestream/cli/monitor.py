@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "monitor",
-        help="a page in the browser that shows what an application receives",
+        help="show in a browser what an application receives",
         description="Follow the streams of a private broker as an application does, and serve a page on this machine "
         "alone: private traces with their error, what is left of the budget, how the streams are. The address has a "
         "random token: who has the address sees the page. Ends with Ctrl-C.",

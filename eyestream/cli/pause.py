@@ -27,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "pause",
-        help="release nothing from now on, also after a restart",
+        help="stop releases from now on, also after a restart",
         description="From the answer on nothing is released and nothing is spent, until `eyestream resume`, also after "
         "a restart or a crash. Works without a running sidecar too: then the next start is paused.",
     )

@@ -23,7 +23,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "replay",
-        help="publish a recording as if a tracker sent it live",
+        help="publish a recording as a live tracker would",
         description="Publish recordings on the raw topic of a device, each as a session of its own, row by row at the "
         "times of the recording. Rows that the recording lacks stay missing.",
     )

@@ -17,7 +17,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "revoke",
-        help="let an application hear a stream no more, or none",
+        help="stop an application from receiving a stream, or all streams",
         description="When the command ends, the application hears nothing more of it, nor what the broker has kept "
         "for it. Its connection is cut. Without another stream its login is closed, until `eyestream grant`.",
     )

@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "run",
-        help="the sidecar: raw rows in, private chunks out",
+        help="run the sidecar: raw rows in, private chunks out",
         description="Take raw rows of the configured devices from the raw broker, and publish private chunks on the "
         "private one, until SIGTERM or Ctrl-C. A broker that is down is waited for.",
     )

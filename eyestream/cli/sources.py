@@ -18,7 +18,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "sources",
-        help="which trackers are on this network, and what to write into the configuration",
+        help="list the trackers on this network, and the configuration for each",
         description="Look for LSL outlets, for phones with Neon or Invisible, and for Pupil Capture. Say of each its "
         "rate and channels, and the [source] table that takes it, or why it is refused. Gaze is counted, and neither "
         "shown nor kept. LSL looks by broadcast on every interface.",

@@ -3,10 +3,10 @@
 __all__ = ["COMMANDS"]
 
 COMMANDS = {
-    "demo": ("eyestream_lab.demo.command", "see it happen: broker, recording, sidecar and application in one terminal"),
-    "advise": ("eyestream_lab.cli.advise", "which calibration and epsilon to take, and what to expect of them"),
-    "calibrate": ("eyestream_lab.cli.calibrate", "learn ball and range of every feature from public recordings"),
-    "fit": ("eyestream_lab.cli.fit", "which features of a tracker fit a calibration"),
+    "demo": ("eyestream_lab.demo.command", "watch it work: broker, recording, sidecar and application in one terminal"),
+    "advise": ("eyestream_lab.cli.advise", "recommend a calibration and an epsilon, and show what to expect"),
+    "calibrate": ("eyestream_lab.cli.calibrate", "make a calibration from public recordings"),
+    "fit": ("eyestream_lab.cli.fit", "report which features of a tracker fit a calibration"),
     "privatize": ("eyestream_lab.cli.privatize", "release whole recordings privately, file to file"),
     "gatekeeper": ("eyestream_lab.cli.gatekeeper", "answer questions about released gaze"),
     "inspect": ("eyestream_lab.cli.inspect", "look at a file of gaze, and propose the profile that reads it"),
@@ -19,7 +19,7 @@ COMMANDS = {
     "study": ("eyestream_lab.cli.study", "utility of the mechanisms and attacks on them, as a report"),
     "benchmark": (
         "eyestream_lab.cli.benchmark",
-        "judge systems that hide who looked, yours and those of others, on a corpus of gaze",
+        "judge systems that hide the wearer's identity, yours and others', on a corpus",
     ),
     "audit": (
         "eyestream_lab.cli.audit",

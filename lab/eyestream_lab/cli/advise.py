@@ -40,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "advise",
-        help="which calibration and epsilon to take, and what to expect of them",
+        help="recommend a calibration and an epsilon, and show what to expect",
         description="Say what the application needs and what must not be found out; the answer is a shipped "
         "calibration, an epsilon, what to expect of them on people who were not in the calibration, and tables for the "
         "configuration. The figures are of one corpus, named in the answer.",

@@ -18,7 +18,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "benchmark",
-        help="judge systems that hide who looked, yours and those of others, on a corpus of gaze",
+        help="judge systems that hide the wearer's identity, yours and others', on a corpus",
         description="Give each system a folder of recordings, and let attackers name the people in what it writes. "
         "Writes one JSON file a run. With --page, makes one page of many such files. docs/benchmark.md has examples.",
     )

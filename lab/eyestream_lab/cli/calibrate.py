@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "calibrate",
-        help="learn ball and range of every feature from public recordings",
+        help="make a calibration from public recordings",
         description="Learn what a mechanism must know before it may see a user: the range of every feature, and the "
         "ball that every chunk is projected onto. A calibration is not private. Use recordings of people who "
         "agreed to publish them, one recording a person, and never those of the people it will protect: who is in a "

@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "fit",
-        help="which features of a tracker fit a calibration",
+        help="report which features of a tracker fit a calibration",
         description="Say which features of public or consented recordings of a tracker fit the calibration of --config "
         "or --calibration. It looks at raw values: never use it on live data. Exit code 1 when they do not fit.",
     )

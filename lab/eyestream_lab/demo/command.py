@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""
     parser = subparsers.add_parser(
         "demo",
-        help="see it happen: broker, gaze, sidecar and application in one terminal",
+        help="watch it work: broker, gaze, sidecar and application in one terminal",
         description="Start a broker of our own on this machine, play the gaze of a person who does not exist, or of a "
         "tracker, turn it into rows, release them privately chunk by chunk, and show what an application receives. "
         "Nothing is kept: the ledger is a temporary one.",
