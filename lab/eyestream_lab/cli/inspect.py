@@ -129,7 +129,7 @@ def _tried(gaze: GazeRecording, unusual: Sequence[str]) -> None:
         rate = runs[name[0].upper()] / seconds
         print(f"{name:<10} {rate:.2f} a second")
         if seconds >= 30.0 and not least <= rate <= most:
-            strange.append(f"{rate:.2f} {name} a second; people have about {least:g} to {most:g}: look at the unit")
+            strange.append(f"{rate:.2f} {name} a second; people have about {least:g} to {most:g}: check the unit")
     for line in strange:
         print(f"unusual: {line}")
     own = gaze.profile.detection.algorithm

@@ -303,7 +303,9 @@ def _gaze(path: Path, columns: dict[str, Array], seconds: Array, proposal: Propo
             proposal.assumed.append("[camera] width_px and height_px: the largest gaze, rounded up; write the screen's")
         proposal.tables["camera"] = camera
         proposal.assumed.append("[camera] field_of_view: a screen of 531 x 299 mm, 600 mm away; write yours")
-        proposal.assumed.append("is it the image of a scene camera, on glasses? All angles hang on that camera's field")
+        proposal.assumed.append(
+            "is it the image of a scene camera, on glasses? All angles depend on that camera's field"
+        )
 
 
 def _rate_hz(steps: Array, middle: float) -> float:
@@ -318,7 +320,7 @@ def _say_lengths(names: Sequence[str], points: Array, proposal: Proposal) -> Non
         low, high = np.percentile(np.linalg.norm(points, axis=1), [5.0, 95.0])
         proposal.unusual.append(
             f"columns {', '.join(map(repr, names))} have lengths of {low:.3g} to {high:.3g}, and a direction has 1. Is "
-            "it the point that is looked at, seen from the eye? A position of the eye is no gaze"
+            "it the point that is looked at, seen from the eye? A position of the eye is not gaze"
         )
     if float(np.median(points[:, 2])) < 0.0:
         proposal.unusual.append(

@@ -257,7 +257,7 @@ def test_inspect_says_what_is_unusual(tmp_path, capsys):
     main(["inspect", str(path)])
     said = capsys.readouterr().out
     assert "unusual" in said
-    assert "look at the unit" in said
+    assert "check the unit" in said
 
 
 @pytest.mark.parametrize(
