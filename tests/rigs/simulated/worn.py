@@ -82,6 +82,7 @@ class Worn(Whole):
     """Sidecars, and people who wear them."""
 
     kinds = (*Whole.kinds, "pauses", "switches", "guests", "forgets")
+    lengths = (15, 55)
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
         super().__init__(seed, events, without)
