@@ -198,7 +198,12 @@ class Worn(Whole):
         running, lasts_s = self.life, luck.choice([0.0, 0.0, 0.01, 0.3, 1.0])
         if running is None:
             return self._alone(luck, words)
-        return self.guard(luck, " ".join(words), lambda: self._say(running, words, lasts_s), often=0.4)
+        before = ""
+        if words == ["pause"] and "brokers" in self.on and luck.random() < 0.5:
+            self.private.stop(forget=False)  # so that what is released waits for a link, which comes in the pause
+            before = f"a broker starts again; {self._burst(luck)}; "
+            self.loop.call_later(lasts_s + 0.2, setattr, self.private, "away", False)
+        return before + self.guard(luck, " ".join(words), lambda: self._say(running, words, lasts_s), often=0.4)
 
     def _alone(self, luck: random.Random, words: list[str]) -> str:
         """A command that finds no sidecar at work."""
