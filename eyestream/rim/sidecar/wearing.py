@@ -122,14 +122,14 @@ def _write(path: Path, worn: dict[str, int]) -> None:
 
 def _read(path: Path) -> dict[str, int]:
     try:
-        words = [line.split(" ") for line in path.read_text(encoding="utf-8").splitlines()]
-        worn = {device: int(number) for device, number in words}
+        *lines, rest = path.read_text(encoding="utf-8").split("\n")
+        worn = {device: int(number) for device, number in (line.split(" ") for line in lines)}
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise LedgerError(f"{path}: cannot be read: {error.strerror}") from None
     except ValueError:
-        raise LedgerError(f"{path}: is damaged; remove it, and let the runtime name who wears the devices") from None
-    if not all(0 <= wearer < 2**32 for wearer in worn.values()):
+        rest, worn = "not numbers", {}
+    if rest or not all(0 <= wearer < 2**32 for wearer in worn.values()):  # one that is cut off would be another one
         raise LedgerError(f"{path}: is damaged; remove it, and let the runtime name who wears the devices")
     return worn

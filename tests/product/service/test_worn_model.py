@@ -27,6 +27,7 @@ from eyestream.core.release import stream as release_stream
 from eyestream.core.release.stream import Outcome, StreamRelease
 from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.core.wearers import Wearers
+from eyestream.errors import LedgerError
 from eyestream.rim.config import LimitSettings, WearerBudgetSettings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
@@ -307,6 +308,20 @@ def test_wearers_who_change_stay_apart_in_many_histories(tmp_path: Path, release
     for seed in range(20):
         counts += history(tmp_path / str(seed), seed, 2_500, release)
     assert min(counts[what] for what in SEEN) > 20, counts
+
+
+@pytest.mark.parametrize(
+    "data", [b"hmd-1 123", b"hmd-1 123\nhmd-2 4", b"hmd-1", b"hmd-1 x\n", b"hmd-1 -1\n", b"\xff\n"]
+)
+def test_who_wears_it_is_not_read_from_a_file_that_is_cut_off(tmp_path: Path, data: bytes) -> None:
+    """As a disk that lies about a sync leaves it: a part of a number would be another person's."""
+    path = wearing.worn_beside(tmp_path / "ledger")
+    path.write_bytes(data)
+    told = Wearing(tmp_path / "ledger", [DEVICE], number=hash, switch=hash, come_round=asyncio.Event().wait, wear=print)  # type: ignore[arg-type]
+    with pytest.raises(LedgerError, match="is damaged"):
+        told.remembered()
+    path.write_bytes(b"hmd-1 123\nhmd-2 4\n")
+    assert told.remembered() == {DEVICE: 123}
 
 
 async def _answers_first(self: Wearing, device: str, wearer: int) -> None:
