@@ -218,6 +218,10 @@ class Tracker:
             row, count = (1 << 64) - luck.randint(2, 9), 1
         return self._message(session, row, count, wearer)
 
+    def send_again(self, session: int, row: int) -> bytes:
+        """The rows of a chunk, with other values than before, whatever comes next."""
+        return self._message(session, row, N, self.wearer)
+
     def _message(self, session: int, row: int, count: int, wearer: int, *, end: bool = False) -> bytes:
         rows = np.full((count, self.settings.features), _RAW, np.float32)
         rows[:, 0] = [self._people.row(Row(self.settings.key, session, row + i, wearer)) for i in range(count)]

@@ -109,7 +109,7 @@ class Whole(Inside):
 
     kinds = (
         *(*Inside.kinds, "cuts", "silence", "brokers", "slow", "doubles", "deaf", "unlocked", "reload", "restore"),
-        "sessions",
+        *("sessions", "colluder"),
     )
     lengths, threads = (8, 32), True
 
@@ -178,6 +178,7 @@ class Whole(Inside):
                 self.application.hear(payload, healed=self.healed)
             if self.judge.hear(key, payload):
                 self.listener.hear_chunk(key, payload)
+                self._collude(key)
         elif known.leaf == "odometer":
             self.listener.hear(key, payload)
             if self.listener.back and not (self.restored or "copies" in self.on):
@@ -188,14 +189,28 @@ class Whole(Inside):
             if told and left.chunks * COST + self.judge.spent(key.device) > (lifetime or 0):
                 self.judge.fault(f"{key}: {left.chunks} chunks are said to be left, which is too many")
 
+    def _collude(self, key: StreamKey) -> None:
+        """Who hears a chunk has its tracker send those rows with other values, or rows that cost more, at once."""
+        heard = self.judge.chunks[-1]
+        if "colluder" not in self.on or self.healed or heard.session < 0 or self.luck.random() < 0.5:
+            return
+        tracker = next(one for one in self.trackers if one.settings.key == key)
+        more = self.luck.choice([(0, 0), (0, 0), (0, 1), (1, 0)])
+        payload = tracker.send_again(heard.session + more[0], (heard.chunk + more[1]) * N)
+        self.loop.call_later(self.luck.random() * 0.3, self.say, key, payload)
+
     def start(self, folder: str) -> None:
         running = Running(self, folder)
         self.ever.append(running)
         self.judge.weigh_marks(running.ledger.mark)
 
+    def say(self, key: StreamKey, payload: bytes) -> None:
+        """A tracker sends a message."""
+        self.raw.say(raw_topic(*key), payload)
+
     def take(self, key: StreamKey | None = None, payload: bytes = b"") -> None:
         if key is not None:
-            self.raw.say(raw_topic(*key), payload)
+            self.say(key, payload)
         if self.cut_in is not None:  # while what a message completes is on its way
             left, delay_s, link = self.cut_in
             self.cut_in = (left - 1, delay_s, link) if left else None

@@ -169,12 +169,11 @@ class Worn(Whole):
         if watched.whose[chunk] != (0 if own == NOBODY else running.sidecar.number(key.device, own)):
             judge.fault(f"{key}: rows of one wearer are charged to another one")
 
-    def take(self, key: StreamKey | None = None, payload: bytes = b"") -> None:
-        if key is not None:
-            with contextlib.suppress(PayloadError):
-                rows = decode_raw(payload, self.settings[0].features, SCHEMA).rows
-                self.sent_at |= dict.fromkeys((int(one) for one in rows[:, 0]), self.now)
-        super().take(key, payload)
+    def say(self, key: StreamKey, payload: bytes) -> None:
+        with contextlib.suppress(PayloadError):
+            rows = decode_raw(payload, self.settings[0].features, SCHEMA).rows
+            self.sent_at |= dict.fromkeys((int(one) for one in rows[:, 0]), self.now)
+        super().say(key, payload)
 
     def act(self, luck: random.Random) -> str:
         kinds = [one for one in ("pauses", "switches", "guests", "forgets") if one in self.on]
