@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Coroutine, Generator, Iterator
 from typing import Any, ClassVar
 
+from eyestream.core.charge import Ceilings
 from eyestream.errors import EyestreamError, LinkError
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered
 from eyestream.streams import StreamKey
@@ -21,7 +22,7 @@ from eyestream_fleet.frames import ReleasedChunk
 from eyestream_fleet.log import Bounds, Entry
 from eyestream_fleet.second_place import Life, RevisedPlace, SecondPlace, recalled
 from tests.rigs.simulated.disk import Killed, Place
-from tests.rigs.simulated.history import DAY, DAY_S, History
+from tests.rigs.simulated.history import COST, DAY, DAY_S, History
 
 __all__ = ["Fleet"]
 
@@ -179,8 +180,15 @@ class _Steady:
     choice = staticmethod(lambda several: several[-1])
 
 
+_UNEQUAL = frozenset({"losses", "ticks", "mechanism", "clock", "liar"})
+"""Faults after which the log may give other chunks."""
+
+
 class Fleet(History):
-    """Workers on copies of a shard, beside a store on a server or a file."""
+    """Workers on copies of a shard, beside a store on a server or a file.
+
+    Some histories have no ceilings, and no fault after which the log may give other chunks: those are compared.
+    """
 
     kinds: ClassVar[tuple[str, ...]] = (
         *("kill", "torn", "after", "full", "eio", "power", "copies", "clock", "mechanism", "again", "liar"),
@@ -189,7 +197,12 @@ class Fleet(History):
     lengths = (20, 70)
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
+        self._plain = random.Random(f"plain {seed}").random() < 0.3
         super().__init__(seed, events, without)
+        if self._plain:
+            self.on -= _UNEQUAL
+            self.mechanism.baseline_chunks *= self.judge.alone
+            self.mechanism.fails = 0.0
         self.people.histories, self.mechanism.sessions = False, 0  # a shard keeps none
         self.cells, self.file = Cells(self.luck), self.luck.random() < 0.3
         self.log, self.offset, self.epoch, self.compares = list[Entry](), 0, 0, True
@@ -203,6 +216,10 @@ class Fleet(History):
                 FilePlace.create(SECOND)
                 with contextlib.closing(FilePlace(SECOND)) as place:
                     place.remember(self.name, Remembered(Lengths(0, 0)))
+
+    def _ceilings(self, luck: random.Random) -> Ceilings:
+        some = super()._ceilings(luck)
+        return Ceilings(session=1000 * COST) if self._plain else some
 
     @contextlib.contextmanager
     def place(self) -> Iterator[SecondPlace]:
@@ -340,7 +357,7 @@ class Fleet(History):
                 self.end(worker)
         if not went_on:
             self.judge.fault("no folder goes on")
-        elif self.compares and not self.on & {"losses", "ticks", "mechanism", "clock"} and self._must_be_equal():
+        elif self.compares and not self.on & _UNEQUAL and self._must_be_equal():
             self._compare()
 
     def _must_be_equal(self) -> bool:
