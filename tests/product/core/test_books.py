@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import Calibration, JointTables
 from eyestream.core.mechanisms import KLT, build
 from eyestream.core.mechanisms.klt import codebook
-from eyestream.core.mechanisms.klt.books import ScoreBook, books_of, taken
+from eyestream.core.mechanisms.klt.books import ScoreBook, books_of, read_books
 from eyestream.core.mechanisms.klt.codebook import Codes, coded_by, quantiser
 from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.mechanisms.klt.schedule import Schedule
@@ -222,7 +222,7 @@ def test_books_come_back_from_a_file_and_bad_ones_are_refused(shipped: Calibrati
     for ours, theirs in zip(books_of(tables), shipped_books(), strict=True):
         np.testing.assert_array_equal(ours.points, theirs.points)
         np.testing.assert_array_equal(ours.shares, theirs.shares)
-    again = taken(shelved(books_of(tables)))
+    again = read_books(shelved(books_of(tables)))
     assert [b.bits for b in again] == [b.bits for b in shipped_books()]
     for wrong, words in (
         ({"book_points": tables.book_points[:-1]}, "points or shares"),
