@@ -19,29 +19,29 @@ PRECISION = 70
 """Significant digits of exponentials and logarithms."""
 
 
-def response_gain(threshold: int, bits: int) -> Fraction:
+def response_gain(threshold: int, words: int) -> Fraction:
     """Gain of the randomised response of one chunk, exact.
 
     Parameters
     ----------
     threshold
         Chance of a replacement times 2^128, as the sampler holds it: 0 to 2^128.
-    bits
-        Of the whole code word, the sum over its coordinates.
+    words
+        How many there are, the product over the coordinates. They may be drawn with unlike probabilities.
 
     Raises
     ------
     ValueError
         when one of them is out of range.
 
-    >>> response_gain(0, 3), response_gain(2**128, 3)  # never replaced, always replaced
+    >>> response_gain(0, 8), response_gain(2**128, 8)  # never replaced, always replaced
     (Fraction(8, 1), Fraction(1, 1))
     """
     if not 0 <= threshold <= _DENOMINATOR:
         raise ValueError("threshold must lie between 0 and 2^128")
-    if bits < 0:
-        raise ValueError(f"bits must be at least 0, not {bits}")
-    return Fraction(2**bits * (_DENOMINATOR - threshold) + threshold, _DENOMINATOR)
+    if words < 1:
+        raise ValueError(f"words must be at least 1, not {words}")
+    return Fraction(words * (_DENOMINATOR - threshold) + threshold, _DENOMINATOR)
 
 
 def composed_gain(gains: Iterable[Fraction]) -> Fraction:

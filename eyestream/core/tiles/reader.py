@@ -60,7 +60,7 @@ class TileCode:
         self.motion = Motion(calibration)
         self.bits = word_bits(epsilon)
         self.words = 2**self.bits
-        self.law = ResponseLaw([self.bits], epsilon)
+        self.law = ResponseLaw([self.words], epsilon)
         self.odds = float(self.law.gain * (self.words - 1) / (self.words - self.law.gain))
         self.lost_word = self.words - 1
 

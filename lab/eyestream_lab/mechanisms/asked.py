@@ -41,8 +41,8 @@ class AskedTrial:
         self.mechanism = Asked(calibration, case.epsilon, noise=noise, features=calibration.names)
         self._epsilon, core = case.epsilon, self.mechanism.core
         chains = core.chains  # type: ignore[attr-defined]
-        borders = chains.borders(core.start)
-        words = product(range(borders.shape[1] + 1), repeat=2)
+        borders = chains.borders(core.start, 0)
+        words = product(*map(range, chains.cells(0)))
         self._cells = {chains.told(core.start, borders, np.array(word)).tobytes(): i for i, word in enumerate(words)}
         self._words = len(self._cells)
         self.partitions = {"word": 3 * self._words}  # more, for what a wrong coder makes
@@ -85,23 +85,22 @@ def read(mechanism: Mechanism, published: Sequence[Array]) -> Few:
     chains, belief, words, likely = core.chains, core.start, [], []
     for turn, chunk in enumerate(published):
         predicted = chains.onward(belief) if turn else belief
-        borders = chains.borders(predicted)
-        word = _nearest(core, predicted, borders, chunk[:, 0])
+        borders = chains.borders(predicted, turn)
+        word = _nearest(core, predicted, borders, turn, chunk[:, 0])
         belief = chains.told(predicted, borders, word)
         words.append(word * 8 // max(borders.shape[1] + 1, 8))
         likely.append(chains.odds(predicted, borders, word))
     return Few(np.array(published)[:, :, 0], np.array(words), np.array(likely))
 
 
-def _nearest(core: Any, predicted: Array, borders: Array, seen: Array) -> NDArray[np.int64]:
+def _nearest(core: Any, predicted: Array, borders: Array, turn: int, seen: Array) -> NDArray[np.int64]:
     """The word (d,) whose readings are nearest to what was published (d,); all words are tried at once."""
     parts = parts_of(borders)
     held, sums = (np.einsum("fg,fgc->fc", part, parts) for part in (predicted, predicted * core.values))
-    features, cells = held.shape
-    words = np.indices((cells,) * features).reshape(features, -1)
+    words = np.indices(core.chains.cells(turn)).reshape(len(held), -1)
     own, read = (np.take_along_axis(part, words, axis=1) for part in (held, sums))
     kept, drawn = 1.0 - core.law.replace, core.law.replace / words.shape[1]
-    kept = kept * np.array([np.delete(own, feature, axis=0).prod(axis=0) for feature in range(features)])
+    kept = kept * np.array([np.delete(own, feature, axis=0).prod(axis=0) for feature in range(len(held))])
     mean = (predicted * core.values).sum(axis=1)[:, None]
     read = (drawn * mean + kept * read) / (drawn + kept * own)
     return words[:, np.abs(read - seen[:, None]).max(axis=0).argmin()]

@@ -301,7 +301,7 @@ def left_by_words(epsilon: float) -> float:
     """Share of a normal number's variance that the words of one asked feature leave, cut as the coder cuts them."""
     chains = build(calibrations.load(f"everyday-{ASKED}-{N}"), epsilon, features=["blink_rate"]).core.chains  # type: ignore[attr-defined]
     law = np.exp(-(GRID**2) / 2)[None]
-    borders = chains.borders(law / law.sum())
+    borders = chains.borders(law / law.sum(), 0)
     odds = np.array(
         [chains.odds(law / law.sum(), borders, np.array([word]))[0] for word in range(borders.shape[1] + 1)]
     )

@@ -40,8 +40,8 @@ class Drawn:
 @pytest.mark.parametrize(
     ("features", "epsilon", "cells"),
     [
-        (["blink_rate"], 4.8, 8),
-        (["rate_saccades", "blink_rate"], 4.8, 4),
+        (["blink_rate"], 4.8, 6),
+        (["rate_saccades", "blink_rate"], 4.8, 3),
         (["rate_saccades", "mean_saccade_amplitude", "ratio_positive_saccades"], 19.2, 32),
     ],
 )

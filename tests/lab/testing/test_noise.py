@@ -51,4 +51,4 @@ def test_a_scaled_noise_has_its_scale(factor: float) -> None:
 
 def test_a_scaled_noise_knows_one_law() -> None:
     with pytest.raises(TypeError, match="ResponseLaw"):
-        ScaledNoise(1.0, 1).draw(ResponseLaw((2,), 1.0))
+        ScaledNoise(1.0, 1).draw(ResponseLaw((4,), 1.0))

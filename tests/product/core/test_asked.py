@@ -1,5 +1,6 @@
 """Asked features: the exact law, what the state depends on, the baseline, and that the epsilon is worth it."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms import build
 from eyestream.core.mechanisms.asked import Asked
-from eyestream.core.mechanisms.asked.chain import GRID
-from eyestream.core.mechanisms.asked.mechanism import _Core
+from eyestream.core.mechanisms.asked.chain import GRID, Chains
+from eyestream.core.mechanisms.asked.mechanism import _Core, cells_of
+from eyestream.core.mechanisms.asked.tables import AskedTables
 from eyestream.core.noise import Law
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.portable import decay
@@ -78,12 +80,24 @@ def chunks_of(seed: int) -> list[Array]:
     return list(whole_chunks(people(1, seed)[0].features, 64))
 
 
+def any_word(mechanism: Asked, rng: np.random.Generator, turn: int) -> list[int]:
+    """Of those that a chunk may have."""
+    cells: NDArray[np.int64] = mechanism.core.chains.cells(turn)  # type: ignore[attr-defined]
+    return [int(rng.integers(0, own)) for own in cells]
+
+
 def law_of(mechanism: Asked, noise: Next, chunk: Array, turn: int, state: Array) -> dict[bytes, Fraction]:
     """The exact probability of every output of a chunk in a state: all draws are tried."""
-    law = mechanism.core.law  # type: ignore[attr-defined]
+    law = mechanism.core.laws[turn % len(mechanism.core.laws)]  # type: ignore[attr-defined]
     found: dict[bytes, Fraction] = defaultdict(Fraction)
-    replaced, words = Fraction(law._threshold, 2**128), list(product(*(range(int(mask) + 1) for mask in law._masks)))
-    for share, draw in [(1 - replaced, (0, *words[0])), *((replaced / len(words), (1, *word)) for word in words)]:
+    replaced, cells = Fraction(law._threshold, 2**128), law._cells.tolist()
+    words = list(product(*map(range, cells)))
+    drawn = [
+        replaced * math.prod(Fraction(len(range(own, 2**32, of)), 2**32) for own, of in zip(word, cells, strict=True))
+        for word in words
+    ]
+    draws = [(1 - replaced, (0, *words[0])), *((share, (1, *word)) for share, word in zip(drawn, words, strict=True))]
+    for share, draw in draws:
         noise.drawn = list(draw)
         out, after = mechanism.release_turn(chunk, turn, state)
         assert after is not None
@@ -102,7 +116,7 @@ def worst_odds(features: list[str], epsilon: float) -> Fraction:
         assert all(sum(law.values()) == 1 for law in laws)
         assert all(law.keys() == laws[0].keys() for law in laws), "an output tells the chunk"
         worst = max(worst, *(one[o] / other[o] for one in laws for other in laws for o in one))
-        noise.drawn = [1, *rng.integers(0, mechanism.core.law._masks + 1).tolist()]
+        noise.drawn = [1, *any_word(mechanism, rng, turn)]
         state = mechanism.release_turn(chunks[0], turn, state)[1]
     return worst
 
@@ -122,7 +136,7 @@ def test_exact_odds_between_extreme_chunks_never_exceed_e_to_the_epsilon(feature
 def test_control_epsilon_for_each_feature_that_is_charged_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a response for each feature, each with the whole epsilon, comes to."""
     right = ResponseLaw.__init__
-    monkeypatch.setattr(ResponseLaw, "__init__", lambda self, bits, epsilon: right(self, bits, len(bits) * epsilon))
+    monkeypatch.setattr(ResponseLaw, "__init__", lambda self, cells, epsilon: right(self, cells, len(cells) * epsilon))
     assert worst_odds(SETS[1], 0.3) > bound_of(0.3)
 
 
@@ -139,14 +153,41 @@ def test_control_borders_from_raw_values_are_seen(monkeypatch: pytest.MonkeyPatc
         worst_odds(SETS[0], 4.8)
 
 
+def left(cells: list[int], epsilon: float) -> float:
+    """Share of the variance of normal numbers that their first word leaves, a mean over the features."""
+    tables = AskedTables(*np.ones((4, len(cells))), *np.ones((3, len(cells), 1)))
+    chains = Chains(tables, np.arange(len(cells)), cells, ResponseLaw(cells, epsilon).replace)
+    law = decay(GRID * GRID / 2) / decay(GRID * GRID / 2).sum()
+    predicted, told = np.stack([law] * len(cells)), np.zeros(len(cells))
+    for word in product(*map(range, cells)):
+        odds = predicted * chains.odds(predicted, chains.borders(predicted, 0), np.array(word))
+        told += (odds @ GRID) ** 2 / odds.sum(axis=1)
+    return float(1 - (told / (law @ GRID**2)).mean())
+
+
+@pytest.mark.parametrize(("epsilon", "features"), [(2.4, 1), (4.8, 1), (4.8, 2), (7.2, 2), (4.8, 3), (6.0, 3)])
+def test_no_other_number_of_cells_leaves_much_less(epsilon: float, features: int) -> None:
+    cells = cells_of(epsilon, features)
+    others = [[*cells[:-1], cells[-1] + 1], [*cells[:-1], cells[-1] - 1], [own + 1 for own in cells], [8] * features]
+    assert left(cells, epsilon) < 1.03 * min(left(other, epsilon) for other in others if min(other) > 1)
+    assert left(cells, epsilon) < left([8] * features, epsilon)
+
+
+def test_the_larger_number_of_cells_goes_round() -> None:
+    chains = Asked(shipped(), 4.8, features=SETS[2]).core.chains  # type: ignore[attr-defined]
+    assert [chains.cells(turn).tolist() for turn in range(4)] == [[2, 2, 3], [3, 2, 2], [2, 3, 2], [2, 2, 3]]
+    even = np.ones((3, len(GRID))) / len(GRID)
+    assert np.isfinite(chains.borders(even, 1)).tolist() == [[True, True], [True, False], [True, False]]
+
+
 @pytest.mark.parametrize("features", SETS)
 def test_what_is_released_is_a_function_of_released_words_alone(features: list[str]) -> None:
     """Two people, one of whom has no baseline and values of 1e308, with the same words: alike to the last bit."""
     noise, rng = Next(), np.random.default_rng(4)
     mechanism = Asked(shipped(), 4.8, noise=noise, features=features)
     ours, theirs = after_baseline(mechanism, chunks_of(77)[0]), after_baseline(mechanism, np.full((52, 64), np.nan))
-    for chunk in chunks_of(77)[2:8]:
-        noise.drawn = [1, *rng.integers(0, mechanism.core.law._masks + 1).tolist()]  # type: ignore[attr-defined]
+    for turn, chunk in enumerate(chunks_of(77)[2:8]):
+        noise.drawn = [1, *any_word(mechanism, rng, turn)]
         np.testing.assert_array_equal(ours.release(chunk), theirs.release(EXTREMES[0]))
         assert ours.state.tobytes() == theirs.state.tobytes()
 
@@ -154,12 +195,13 @@ def test_what_is_released_is_a_function_of_released_words_alone(features: list[s
 def test_cells_do_not_overlap_however_many_there_are() -> None:
     """Belief is never negative: of 32 cells many are empty, and their borders stay in order."""
     noise, rng = Next(), np.random.default_rng(4)
-    mechanism = Asked(shipped(), 9.6, noise=noise, features=SETS[1])
+    mechanism = Asked(shipped(), 19.2, noise=noise, features=SETS[1])
+    assert cells_of(19.2, 2) == [32, 32]
     chains, state = mechanism.core.chains, mechanism.core.start  # type: ignore[attr-defined]
     for turn in range(40):
-        noise.drawn = [turn % 3 == 0, *rng.integers(0, mechanism.core.law._masks + 1).tolist()]  # type: ignore[attr-defined]
+        noise.drawn = [turn % 3 == 0, *any_word(mechanism, rng, turn)]
         state = mechanism.release_turn(0.01 * chunks_of(3)[2], turn, state)[1]
-        assert (np.diff(chains.borders(chains.onward(state)), axis=1) >= 0).all()
+        assert (np.diff(chains.borders(chains.onward(state), turn + 1), axis=1) >= 0).all()
         assert state.min() > 0
 
 

@@ -179,7 +179,7 @@ def test_the_model_chooses_what_codes(shipped: Calibration, epsilon: float, bits
     step = core.schedule.steps[-1]
     if bits is not None:
         assert tuple(book.bits for book in step.books) == bits
-    assert math.prod(len(points) for points in step.points) == 2 ** int(np.log2(step.law._masks + 1.0).sum())
+    assert math.prod(len(points) for points in step.points) == math.prod(step.law._cells.tolist())
     assert len(step.directions) == (step.books[-1].end if step.books else len(step.points))
     before = replace(shipped, tables=without_books(shipped.tables))
     old = core_of(before, epsilon)

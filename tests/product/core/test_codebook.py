@@ -76,7 +76,7 @@ def test_keep_probability_is_the_complement_of_replacing() -> None:
     assert keep_probability(1.0, 2) == pytest.approx((math.e - 1) / (math.e + 3))
     assert keep_probability(800.0, 3) == 1.0
     for epsilon, bits in ((1e-9, 6), (0.48, 1), (9.6, 9), (48.0, 59)):
-        replaced = ResponseLaw([bits // 2, bits - bits // 2], epsilon).replace
+        replaced = ResponseLaw([2 ** (bits // 2), 2 ** (bits - bits // 2)], epsilon).replace
         assert keep_probability(epsilon, bits) + replaced == pytest.approx(1, abs=2e-16)
         exact = math.expm1(epsilon) / (math.expm1(epsilon) + 2**bits)
         assert keep_probability(epsilon, bits) == pytest.approx(exact, rel=1e-12)

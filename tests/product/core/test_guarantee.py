@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 from eyestream.claims.guarantee import NOT_PROTECTED, Guarantee, guarantee_of, guarantee_of_recording
@@ -140,7 +139,7 @@ def test_the_guess_factor_is_that_of_the_response_and_multiplies() -> None:
     """K p from the integers of the response: 3.9 for the shed code of 4 words at 4.8, where e^4.8 allows 121."""
     made = mechanism("everyday-klt-one-64")
     response = [step.law for step in made.core.schedule.steps]
-    words = {2 ** int(np.log2(law._masks + 1.0).sum()) for law in response}
+    words = {math.prod(law._cells.tolist()) for law in response}
     assert words == {4}
     assert made.gain is not None
     p = 1 - response[0].replace * 3 / 4

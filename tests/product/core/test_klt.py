@@ -59,7 +59,7 @@ class Forced:
     def draw(self, law: Law) -> NDArray[np.int64]:
         """Replace, by any word."""
         assert isinstance(law, ResponseLaw)
-        words = self._rng.integers(0, 64, law.shape) & np.concatenate([[1], law._masks]).astype(np.int64)
+        words = self._rng.integers(0, 64, law.shape) % np.concatenate([[2], law._cells]).astype(np.int64)
         words[0] = 1
         return words
 

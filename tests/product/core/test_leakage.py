@@ -65,7 +65,7 @@ THRESHOLDS = [0, 1, 2**126, 2**127 + 12345, 2**128 - 1, 2**128]
 def test_the_gain_of_a_response_is_reached_by_guessing_the_word(threshold: int, bits: int) -> None:
     channel, words = response(threshold, bits), 2**bits
     uniform = [Fraction(1, words)] * words
-    gain = response_gain(threshold, bits)
+    gain = response_gain(threshold, 2**bits)
     assert raised(joint_of(uniform, identity(words), channel)) == gain == closed_form(channel)
 
 
@@ -79,7 +79,7 @@ def test_the_best_rule_is_the_likeliest_guess() -> None:
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 def test_no_guess_about_anything_gains_more(threshold: int) -> None:
     """Random priors, every function of the word and random functions: 4 words, up to 4 values."""
-    source, channel, gain = random.Random(2), response(threshold, 2), response_gain(threshold, 2)
+    source, channel, gain = random.Random(2), response(threshold, 2), response_gain(threshold, 4)
     named = [
         v for v in itertools.product(range(4), repeat=4) if all(v[i] <= max(v[:i], default=-1) + 1 for i in range(4))
     ]
@@ -95,7 +95,7 @@ def test_no_guess_about_anything_gains_more(threshold: int) -> None:
 
 def test_an_encoder_that_misses_words_gains_less() -> None:
     channel = response(2**126, 2)[:3]
-    assert closed_form(channel) < response_gain(2**126, 2)
+    assert closed_form(channel) < response_gain(2**126, 4)
 
 
 def two_chunks(prior, law_1, law_2, code) -> list[list[Fraction]]:
@@ -107,19 +107,19 @@ def two_chunks(prior, law_1, law_2, code) -> list[list[Fraction]]:
 def test_chunks_multiply_for_any_correlation_and_any_adaptive_code() -> None:
     first, second = 2**126, 3 * 2**125
     law_1, law_2 = response(first, 1), response(second, 1)
-    gain = composed_gain([response_gain(first, 1), response_gain(second, 1)])
+    gain = composed_gain([response_gain(first, 2), response_gain(second, 2)])
     source, seen = random.Random(3), []
     for code in itertools.product(itertools.product(range(2), repeat=2), repeat=2):
         for prior in [[Fraction(1, 4)] * 4, *(random_law(source, 4) for _ in range(20))]:
             seen.append(raised(two_chunks(prior, law_1, law_2, code)))
     assert max(seen) == gain  # never above, and reached by independent uniform words
-    assert gain > max(response_gain(first, 1), response_gain(second, 1))
+    assert gain > max(response_gain(first, 2), response_gain(second, 2))
 
 
 def test_a_guess_about_one_chunk_may_gain_more_than_that_chunk_does() -> None:
     """A repeated chunk: the session's product bounds the guess, one chunk's gain does not."""
     threshold = 2**127
-    law, one = response(threshold, 1), response_gain(threshold, 1)
+    law, one = response(threshold, 1), response_gain(threshold, 2)
     repeats = [Fraction(1, 2), Fraction(0), Fraction(0), Fraction(1, 2)]
     joint = two_chunks(repeats, law, law, [(0, 1)] * 2)
     about_the_first = [[a + b for a, b in zip(joint[2 * x], joint[2 * x + 1], strict=True)] for x in range(2)]
@@ -128,7 +128,7 @@ def test_a_guess_about_one_chunk_may_gain_more_than_that_chunk_does() -> None:
 
 
 def test_a_single_release_may_raise_a_chance_by_more_than_the_gain() -> None:
-    channel, gain = response(2**127, 1), response_gain(2**127, 1)
+    channel, gain = response(2**127, 1), response_gain(2**127, 2)
     prior = [Fraction(9, 10), Fraction(1, 10)]
     posterior = prior[1] * channel[1][1] / sum(prior[x] * channel[x][1] for x in range(2))
     assert posterior / prior[1] > gain
@@ -139,8 +139,8 @@ def test_a_single_release_may_raise_a_chance_by_more_than_the_gain() -> None:
     ("epsilon", "bits", "about"), [(4.8, 2, 3.90), (4.8, 3, 7.56), (48.0, 40, 2.0**40), (0.48, 1, 1.235)]
 )
 def test_the_response_of_the_mechanism(epsilon: float, bits: int, about: float) -> None:
-    law = ResponseLaw([min(6, bits - start) for start in range(0, bits, 6)], epsilon)
-    gain = response_gain(law._threshold, bits)
+    law = ResponseLaw([2 ** min(6, bits - start) for start in range(0, bits, 6)], epsilon)
+    gain = response_gain(law._threshold, 2**bits)
     assert float(gain) == pytest.approx(about, rel=2e-3)
     assert 1 < gain < 2**bits
     assert leakage(gain) < epsilon
@@ -272,9 +272,9 @@ def test_leakage_keeps_small_and_huge_gains_apart() -> None:
 @pytest.mark.parametrize(
     ("call", "names"),
     [
-        (lambda: response_gain(-1, 2), "threshold"),
-        (lambda: response_gain(2**128 + 1, 2), "threshold"),
-        (lambda: response_gain(0, -1), "bits"),
+        (lambda: response_gain(-1, 4), "threshold"),
+        (lambda: response_gain(2**128 + 1, 4), "threshold"),
+        (lambda: response_gain(0, 0), "words"),
         (lambda: laplace_gain(0.0, 1, 5, deviation=0), "rate"),
         (lambda: laplace_gain(math.nan, 1, 5, deviation=0), "rate"),
         (lambda: laplace_gain(0.1, -1, 5, deviation=0), "largest"),

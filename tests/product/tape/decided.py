@@ -84,7 +84,7 @@ def _of(mechanism: Mechanism) -> dict[str, str]:
     found = {"noise_sd": _digest(mechanism.noise_sd), "claim": _digest(_claim(mechanism))}
     if isinstance(core, JointCore):
         steps = core.schedule.steps
-        found["law"] = _digest([(step.law._threshold, step.law._masks.tolist()) for step in steps])
+        found["law"] = _digest([(step.law._threshold, (step.law._cells - 1).tolist()) for step in steps])
         found["code"] = _digest([(book.first, book.bits) for step in steps for book in step.books])
         found["directions"] = _digest(*(step.directions for step in steps))
         found["gains"] = _digest(*(step.gain for step in steps))
@@ -94,7 +94,7 @@ def _of(mechanism: Mechanism) -> dict[str, str]:
         found["law"] = _digest(law.digits.thresholds, law.rates, law.sd, np.array([law.limit, lattice.largest]))
         found["code"] = _digest(core.private.steps, lattice.l1_diameter, list(mechanism.k), core.output.gain)
     elif isinstance(core, AskedCore):
-        found["law"] = _digest([core.law._threshold, core.law._masks.tolist()])
+        found["law"] = _digest([core.law._threshold, core.law._cells.tolist()])
     return found | {"words": _digest(_words(mechanism))}
 
 

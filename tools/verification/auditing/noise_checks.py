@@ -69,7 +69,7 @@ def _refused() -> Part:
 
 def _odds(epsilon: float, bits: tuple[int, ...]) -> Part:
     """The odds that randomised response gives, exactly: 1 + K (1 - rho) / rho."""
-    rho = Fraction(ResponseLaw(bits, epsilon)._threshold, 2**128)
+    rho = Fraction(ResponseLaw([2**own for own in bits], epsilon)._threshold, 2**128)
     odds = 1 + 2 ** sum(bits) * (1 - rho) / rho
     with localcontext() as context:
         context.prec = 100

@@ -218,7 +218,7 @@ class _Words:
     def draw(self, law: Law) -> NDArray[np.int64]:
         """Replaced, and by what."""
         assert isinstance(law, ResponseLaw)
-        return np.concatenate([[1], self._rng.integers(0, law._masks.astype(np.int64) + 1)])
+        return np.concatenate([[1], self._rng.integers(0, law._cells)])
 
 
 def state() -> Finding:

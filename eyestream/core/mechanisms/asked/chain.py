@@ -6,6 +6,7 @@ mean square of its changes in the corpus. A *belief* (d, 65) is how likely each 
 Arrays of one chunk may have more axes in front, one chunk each.
 """
 
+from collections.abc import Sequence
 from hashlib import shake_128
 
 import numpy as np
@@ -41,7 +42,7 @@ class Chains:
     tables, features
         Figures of all features, and which (d,) are asked for.
     cells
-        Of each feature.
+        Of each feature in a session's first chunk. From chunk to chunk they go on to the next feature, round and round.
     replace
         Probability that the words of a chunk, one for each feature, are replaced together.
 
@@ -51,11 +52,9 @@ class Chains:
     law : (d, 65, 65) of the next change, given the one before.
     """
 
-    def __init__(self, tables: AskedTables, features: NDArray[np.intp], cells: int, replace: float) -> None:
-        self._cells = cells
-        words = cells ** len(features)
-        self._kept, self._drawn = 1.0 - replace, replace / words
-        self._odds = self._kept / (replace / cells)
+    def __init__(self, tables: AskedTables, features: NDArray[np.intp], cells: Sequence[int], replace: float) -> None:
+        self._cells = np.array(cells)
+        self._replaced, self._kept, self._drawn = replace, 1.0 - replace, replace / float(np.prod(self._cells))
         self.start = shares_of(_bell(GRID / tables.first[features][:, None]) + 0.02)
         kept, spread, share = (part[features][:, :, None, None] for part in (tables.keeps, tables.moves, tables.shares))
         bells = share / spread * _bell((GRID - kept * GRID[:, None]) / spread)
@@ -65,21 +64,33 @@ class Chains:
         """Belief about the next chunk, before its word is known."""
         return total(belief[..., None] * self.law)
 
-    def borders(self, predicted: Array) -> Array:
-        """(d, cells - 1) borders of the cells: Lloyd's for what the response leaves of a word, on the predicted law.
+    def cells(self, turn: int) -> NDArray[np.int64]:
+        """(d,) cells of each feature in the chunk `turn` of a session."""
+        return np.roll(self._cells, turn)
+
+    def borders(self, predicted: Array, turn: int) -> Array:
+        """(d, most cells - 1) borders of the cells in the chunk `turn`; infinite behind a feature's last cell."""
+        cells = self.cells(turn)
+        borders = np.full((*predicted.shape[:-1], int(cells.max()) - 1), np.inf)
+        for own in np.unique(cells).tolist():
+            borders[..., cells == own, : own - 1] = self._cut(predicted[..., cells == own, :], own)
+        return borders
+
+    def _cut(self, predicted: Array, cells: int) -> Array:
+        """(d, cells - 1) borders: Lloyd's for what the response leaves of a word, on the predicted law (d, 65).
 
         The best reading of a released word is between the mean of its cell and the mean of all, as the word may have
         been drawn; borders lie midway between readings (Lloyd, IEEE Trans. Inf. Theory 28(2), 1982).
         """
         weights = np.stack([predicted, predicted * GRID])[..., None]
         mean = total(weights[1])
-        shares = (np.arange(self._cells) + 0.5) / self._cells
+        shares, odds = (np.arange(cells) + 0.5) / cells, self._kept / (self._replaced / cells)
         below = (np.cumsum(predicted, axis=-1)[..., None] < shares).sum(axis=-2)
         readings = GRID[np.minimum(below, len(GRID) - 1)]
         for _ in range(_ROUNDS):
-            readings = np.sort(readings) + _NEARER * np.arange(self._cells)  # cells that are empty, too
+            readings = np.sort(readings) + _NEARER * np.arange(cells)  # cells that are empty, too
             held, sums = total(weights * parts_of((readings[..., 1:] + readings[..., :-1]) / 2))
-            readings = (self._odds * sums + mean) / (self._odds * held + 1)
+            readings = (odds * sums + mean) / (odds * held + 1)
         borders: Array = np.sort((readings[..., 1:] + readings[..., :-1]) / 2)  # readings of cells that are empty
         return borders
 
@@ -109,10 +120,10 @@ class Chains:
         even = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0][: len(belief) + 1]))
         for chunk in range(chunks):
             predicted = self.onward(belief) if chunk else belief
-            borders, lot = self.borders(predicted), (chunk + 0.5) * even % 1.0
+            borders, lot = self.borders(predicted, chunk), (chunk + 0.5) * even % 1.0
             change = GRID[np.minimum((np.cumsum(predicted, axis=1) < lot[1:, None]).sum(axis=1), len(GRID) - 1)]
             drawn = lot[0] < 1.0 - self._kept
-            word = np.where(drawn, np.floor(lot[1:] * self._cells), words_of(change, borders)).astype(np.int64)
+            word = np.where(drawn, np.floor(lot[1:] * self.cells(chunk)), words_of(change, borders)).astype(np.int64)
             before, belief = belief, self.told(predicted, borders, word)
             read = self.smoothed(before, belief) if later and chunk else belief
             error = error + readings_of(read, (values - readings_of(read, values)[:, None]) ** 2)
@@ -132,8 +143,8 @@ class Chains:
             lot = lots[:, chunk]
             predicted = self.onward(belief) if chunk else belief
             place = np.minimum((np.cumsum(law, axis=-1) < lot[:, :size, None]).sum(axis=-1), len(GRID) - 1)
-            borders = self.borders(predicted)
-            drawn = np.floor(lot[:, size:-1] * self._cells).astype(np.int64)
+            borders = self.borders(predicted, chunk)
+            drawn = np.floor(lot[:, size:-1] * self.cells(chunk)).astype(np.int64)
             word = np.where(lot[:, -1:] < 1.0 - self._kept, drawn, words_of(GRID[place], borders))
             belief, law = self.told(predicted, borders, word), self.law[own, place]
             truth[:, chunk], read[:, chunk] = values[own, place], readings_of(belief, values)

@@ -8,7 +8,7 @@ as its square root), held to a public clip, their mean. The clip stands behind t
 chunk without a value, also for want of a baseline, counts as the change that is expected: every chunk has a word.
 
 A hidden Markov chain of each feature says, from *released* words, how its change is spread (`asked.chain`). Public
-borders cut that into 2^b cells, and the numbers of the d cells are the chunk's word w, one of K = 2^(b d). The word
+borders cut that into cells, and the numbers of the d cells are the chunk's word w, one of K. The word
 meets k-ary randomised response once, with the whole epsilon of the chunk (`eyestream.core.noise.response`).
 
 **Loss.** Let h be the words that the session has released. Borders are a function g(h) of them and of public figures,
@@ -24,6 +24,7 @@ the next one tell of it. That is a function of the same words, so nothing above 
 """
 
 from collections.abc import Sequence
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -49,8 +50,9 @@ __all__ = ["Asked", "AskedOptions"]
 Array = NDArray[np.float64]
 
 _MOST_FEATURES = 3
-_MOST_BITS = 5
-_LN2 = 0.6931471805599453
+_MOST_CELLS = 32
+_CELLS = (Decimal("1.25"), Decimal("0.95"), Decimal("0.88"))
+"""Of one, two and three features: cells of each over e^(epsilon / (d + 2))."""
 
 
 class AskedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,10 +90,11 @@ class _Core:
     k, delta = (), Fraction(0)
 
     def __init__(self, frame: Frame, tables: AskedTables, *, later: bool) -> None:
-        bits = _bits(frame.epsilon, len(frame.active))
-        self.law = ResponseLaw([bits] * len(frame.active), frame.epsilon)
+        cells = cells_of(frame.epsilon, len(frame.active))
+        self.chains = Chains(tables, frame.active, cells, ResponseLaw(cells, frame.epsilon).replace)
+        self.laws = [ResponseLaw(self.chains.cells(turn).tolist(), frame.epsilon) for turn in range(len(cells))]
+        self.law = self.laws[0]
         self.gain = self.law.gain
-        self.chains = Chains(tables, frame.active, 2**bits, self.law.replace)
         self.start = self.chains.start
         of, step_s = frame.calibration, frame.n / frame.calibration.rate_hz
         names, units = (tuple(every[feature] for feature in frame.active) for every in (of.names, of.units))
@@ -124,9 +127,9 @@ class _Core:
         """See `eyestream.core.mechanism.Step`; the state is the belief after the released words."""
         assert state is not None
         predicted = self.chains.onward(state) if turn else state
-        borders = self.chains.borders(predicted)
+        borders = self.chains.borders(predicted, turn)
         word = words_of(self.changes(admitted, readings_of(predicted)), borders)
-        drawn = noise.draw(self.law)
+        drawn = noise.draw(self.laws[turn % len(self.laws)])
         released = np.where(drawn[0], drawn[1:], word)  # the only line that raw data and randomness meet in
         belief = self.chains.told(predicted, borders, released)
         read = belief
@@ -140,12 +143,17 @@ class _Core:
         return readings_of(belief, self.values)
 
 
-def _bits(epsilon: float, features: int) -> int:
-    """Bits of each feature's cell: at epsilon 4.8, 8 words of one feature, 4 x 4 of two and 2 x 2 x 2 of three.
+def cells_of(epsilon: float, features: int) -> list[int]:
+    """Cells of each feature: at epsilon 4.8, 6 of one feature, 3 x 3 of two, and 2 x 2 x 3 of three by turns.
 
-    More words say more, and the response keeps them less often: about e^epsilon / 11 of them leave the least error.
+    c cells of each of d features leave about a / c^2 of a variance, and c^d e^-epsilon of all words are replaced. The
+    sum is least where c goes as e^(epsilon / (d + 2)); the factors are those that leave least of normal numbers.
     """
-    return max(1, min(_MOST_BITS, int(0.5 + max(0.0, epsilon / _LN2 - 3.5) / features)))
+    context = Context(prec=40)
+    power = context.divide(Decimal(min(epsilon, 60.0)), features + 2).exp(context)
+    best = context.multiply(_CELLS[features - 1], power)
+    placed = (context.add(best, context.divide(2 * place + 1, 2 * features)) for place in range(features))
+    return [max(2, min(_MOST_CELLS, int(one))) for one in placed]
 
 
 class Asked(Mechanism):
@@ -170,10 +178,10 @@ class Asked(Mechanism):
     domain: ClassVar[InputDomain] = Summaries()
     protection = Protection(
         law="each chunk is one word out of K, released by k-ary randomised response with the whole epsilon: with a "
-        "probability that epsilon fixes it is replaced by a word drawn uniformly from all K",
-        exact="the probability is an integer multiple of 2^-128, rounded toward more privacy, and K is a power of two: "
-        "the law is exact integers. Floating point decides which word a chunk has and what a word stands for; neither "
-        "is part of the proof, which holds for every word",
+        "probability that epsilon fixes it is replaced by a word drawn from all K",
+        exact="the probability is an integer multiple of 2^-128, rounded toward more privacy, and enough for the word "
+        "drawn least often: the law is exact integers. Floating point decides which word a chunk has and what a word "
+        "stands for; neither is part of the proof, which holds for every word",
         sampler="nothing is charged for the sampler: what is drawn has the law itself",
         floating_point="integers",
         use="how one to three features change through a session. It is not for levels: these are subtracted",

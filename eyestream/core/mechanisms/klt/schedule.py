@@ -199,7 +199,7 @@ class Schedule:
     def _law(self, bits: tuple[int, ...]) -> ResponseLaw:
         """The law of a response; many steps share one."""
         if bits not in self._laws:
-            self._laws[bits] = ResponseLaw(bits, self._epsilon)
+            self._laws[bits] = ResponseLaw([2**own for own in bits], self._epsilon)
         return self._laws[bits]
 
     def _toward(self, state: Array) -> Array:
