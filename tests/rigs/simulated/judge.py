@@ -63,7 +63,8 @@ class Judge:
         self.under: dict[tuple[StreamKey, int, int], Ceilings] = {}
         self.digest = hashlib.blake2b(digest_size=8)
         self.whose: dict[tuple[StreamKey, int, int], int] = {}
-        self.forgotten: dict[tuple[str, int], tuple[int, int]] = {}
+        self.forgotten: dict[tuple[str, int], tuple[int, float]] = {}
+        self.sent_at: dict[int, float] = {}
         self._payloads: dict[tuple[str, int, int], bytes] = {}
         self._rows: dict[tuple[StreamKey, int, int], bytes] = {}
         self._draws: dict[int, bytes] = {}
@@ -140,8 +141,8 @@ class Judge:
             self.fault(f"{key}: a baseline is used by two sessions")
         if any(row.key != key for row in rows) or (not history and len({row.session for row in rows}) > 1):
             self.fault(f"{key}: a baseline has rows of others")
-        bases, serials = self.forgotten.get((key.device, -1 if wearer is None else wearer), (base, 0))
-        if base > bases and min(self._people.bases[base], default=serials + 1) <= serials:
+        bases, at = self.forgotten.get((key.device, -1 if wearer is None else wearer), (base, 0.0))
+        if base > bases and any(self.sent_at[one] < at for one in self._people.bases[base]):
             self.fault(f"{key}: a history is taken off that was to be forgotten")
         if wearer is not None and {self._wearer(row) for row in rows} - {wearer}:
             self.fault(f"{key}: the history of another wearer is taken off the rows of wearer {wearer}")

@@ -87,7 +87,7 @@ class Worn(Whole):
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
         super().__init__(seed, events, without)
         self.said: dict[str, _Said] = {self.folders[0]: _Said()}
-        self.sent_at: dict[int, float] = {}
+        self.sent_at = self.judge.sent_at
         self.guests = 0
         self.wishes: dict[Running, list[asyncio.Task[None]]] = {}
 
@@ -265,7 +265,7 @@ class Worn(Whole):
         """From now on nothing is taken off that a forgotten wearer did before."""
         if "copies" in self.on or not self.people.histories:  # each copy has a memory of its own
             return
-        before = len(self.people.bases), len(self.people.rows)
+        before = len(self.people.bases), self.loop.time() - SHARED_S  # rows of since then may be on their way
         for device in self.devices:
             for handle in handles or [*self.handles, *map(str, range(1, 10))]:
                 self.judge.forgotten[device, running.sidecar.number(device, handle)] = before
