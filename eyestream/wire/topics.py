@@ -51,7 +51,10 @@ RETAINED: frozenset[str] = frozenset({"meta", "status", "budget", "odometer", OW
 """Leaves whose last message the broker keeps. The others are never retained, and a retained `raw` is refused."""
 
 QOS = 1
-"""QoS of what a sidecar publishes and of what applications subscribe to."""
+"""QoS at which applications subscribe, and at which the SDK's publisher sends rows.
+
+What a sidecar publishes leaves at QoS 1, whatever this says: `Outgoing.flush` needs the acknowledgement.
+"""
 
 RAW_QOS = 0
 """QoS of a sidecar's subscriptions to trackers: at QoS 1 mosquitto 2.0 counts drops as under way, and falls silent."""

@@ -180,7 +180,7 @@ def _move(plan: Plan, options: argparse.Namespace) -> None:
         if (own := partition_of(device, fleet.partitions)) != partition:
             raise ConfigError(f"--partition {partition}: {device} is of partition {own}")
         made = asyncio.run(
-            change_shard(plan, partition, lambda ledger: ledger.export_device(device, options.to, known=False))
+            change_shard(plan, partition, lambda ledger: ledger.export_device(device, options.to, must_be_known=False))
         )
         write_export(target, made)
         print(f"partition {partition}: {device} is gone from here; --import {target} moves it into the other ledger")

@@ -23,10 +23,10 @@ try:
 except ImportError:
     raise ConfigError("certificates need a library that is not installed: pip install 'eyestream[deploy]'") from None
 
-__all__ = ["Pair", "days_left", "new_authority", "new_certificate", "new_password", "password_line"]
+__all__ = ["CertificateAndKey", "days_left", "new_authority", "new_certificate", "new_password", "password_line"]
 
 _ROUNDS = 101
-"""mosquitto_passwd's own. A password of 192 random bits needs no more."""
+"""Iterations that `mosquitto_passwd` uses; enough for 192 random bits."""
 
 AUTHORITY_DAYS, CERTIFICATE_DAYS = 3650, 825
 _PEM = serialization.Encoding.PEM
@@ -44,26 +44,26 @@ def password_line(name: str, password: str) -> str:
     return f"{name}:$7${_ROUNDS}${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}\n"
 
 
-class Pair(NamedTuple):
+class CertificateAndKey(NamedTuple):
     """A certificate and its key, as PEM."""
 
     pem: bytes
     key: bytes
 
 
-def new_authority(now: datetime.datetime) -> Pair:
+def new_authority(now: datetime.datetime) -> CertificateAndKey:
     """The authority that signs the certificates of this deployment, and of no other."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"eyestream {secrets.token_hex(4)}")])
     key = ec.generate_private_key(ec.SECP256R1())
     builder = _builder(name, name, key, now, AUTHORITY_DAYS).add_extension(
         x509.BasicConstraints(ca=True, path_length=0), critical=True
     )
-    builder = builder.add_extension(_usage(signs=True), critical=True)
+    builder = builder.add_extension(_key_usage(signs=True), critical=True)
     builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     return _pair(builder, key, key)
 
 
-def new_certificate(authority: Pair, host: str, now: datetime.datetime) -> Pair:
+def new_certificate(authority: CertificateAndKey, host: str, now: datetime.datetime) -> CertificateAndKey:
     """A broker's certificate for the name or address `host`; ValueError when `authority` is not a pair."""
     issuer = x509.load_pem_x509_certificate(authority.pem)
     signer = serialization.load_pem_private_key(authority.key, None)
@@ -73,9 +73,9 @@ def new_certificate(authority: Pair, host: str, now: datetime.datetime) -> Pair:
     builder = (
         _builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "broker")]), issuer.subject, key, now)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(_key_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([_named(host)]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_alternative_name(host)]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
@@ -83,11 +83,11 @@ def new_certificate(authority: Pair, host: str, now: datetime.datetime) -> Pair:
 
 
 def days_left(pem: bytes, now: datetime.datetime) -> int:
-    """Whole days for which a certificate is valid from `now` on; ValueError when it is none."""
+    """Whole days for which a certificate is valid from `now` on; ValueError when `pem` is no certificate."""
     return (x509.load_pem_x509_certificate(pem).not_valid_after_utc - now).days
 
 
-def _named(host: str) -> x509.GeneralName:
+def _alternative_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
@@ -107,19 +107,19 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))  # clocks of other machines
+        .not_valid_before(now - datetime.timedelta(days=1))  # other machines' clocks may be behind
         .not_valid_after(now + datetime.timedelta(days=days))
     )
 
 
-def _usage(*, signs: bool) -> x509.KeyUsage:
+def _key_usage(*, signs: bool) -> x509.KeyUsage:
     others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
-    no = dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
-    return x509.KeyUsage(digital_signature=not signs, key_cert_sign=signs, crl_sign=signs, **no)
+    denied = dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
+    return x509.KeyUsage(digital_signature=not signs, key_cert_sign=signs, crl_sign=signs, **denied)
 
 
 def _pair(
     builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey
-) -> Pair:
+) -> CertificateAndKey:
     secret = key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return Pair(builder.sign(signer, hashes.SHA256()).public_bytes(_PEM), secret)
+    return CertificateAndKey(builder.sign(signer, hashes.SHA256()).public_bytes(_PEM), secret)

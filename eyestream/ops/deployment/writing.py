@@ -17,7 +17,7 @@ from eyestream.errors import ConfigError
 from eyestream.ops.deployment import layout
 from eyestream.ops.deployment.accounts import ids, make_accounts
 from eyestream.ops.deployment.credentials import (
-    Pair,
+    CertificateAndKey,
     days_left,
     new_authority,
     new_certificate,
@@ -97,7 +97,7 @@ def _program_files(program: str, outside: Outside) -> dict[str, bytes]:
 
 def _broker_certificate(side: str, pem: bytes, key: bytes, host: str, now: datetime.datetime) -> dict[str, bytes]:
     """Files of a new certificate of a broker, signed by the authority of `pem` and `key`."""
-    broker = new_certificate(Pair(pem, key), host, now)
+    broker = new_certificate(CertificateAndKey(pem, key), host, now)
     return {layout.CERTIFICATES[side]: broker.pem, f"/etc/eyestream/{side}/broker.key": broker.key}
 
 
@@ -280,7 +280,7 @@ def _certificates(root: Path, old: Outside, outside: Outside, now: datetime.date
             raise ConfigError(f"{key}: is not there, and signs the certificate for another name; put it back first")
         return {}  # of the same name; `check` says how long it still holds
     elif due:
-        pair = Pair(authority.read_bytes(), key.read_bytes())
+        pair = CertificateAndKey(authority.read_bytes(), key.read_bytes())
     for side in due:
         made |= _broker_certificate(side, pair.pem, pair.key, outside[side][0], now)
     return made

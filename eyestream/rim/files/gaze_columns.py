@@ -42,11 +42,11 @@ class GazeColumns:
     pupil, openness
         (n, eyes).
     valid
-        (n,) 1 and 0.
+        (n,) 1 where the eye was tracked, else 0.
     labels
         n texts.
     came
-        When they arrived, on the clock of the event loop; None: when they are taken.
+        Arrival time on the event loop's clock. None: the moment they are handed over.
     """
 
     time: Array
@@ -59,38 +59,38 @@ class GazeColumns:
 
     @classmethod
     def of(cls, profile: Profile, table: Mapping[str, Array | list[str]]) -> "GazeColumns":
-        """From the columns that `wanted_columns` names, and the label's, as far as they are in the table."""
+        """Build records from the columns that `wanted_columns` lists, and from the label column if present."""
         columns = profile.columns
 
         def array(name: str) -> Array:
             return np.asarray(table[name], dtype=np.float64)
 
-        def several(names: Sequence[str]) -> Array | None:
+        def stacked(names: Sequence[str]) -> Array | None:
             there = [array(name) for name in names if name in table]
             return np.column_stack(there) if there else None
 
         gaze = np.column_stack([array(name) for name in columns.gaze])
         valid = None
         if columns.valid or columns.lost or columns.confidence:
-            told = array(columns.valid) if columns.valid else np.ones(len(gaze))
+            validity = array(columns.valid) if columns.valid else np.ones(len(gaze))
             lost = np.nan_to_num(array(columns.lost)) if columns.lost else np.zeros(len(gaze))
-            sure = array(columns.confidence) >= profile.confidence_min if columns.confidence else True
-            valid = ((np.nan_to_num(told) != 0.0) & (lost == 0.0) & sure).astype(np.float64)
+            confident = array(columns.confidence) >= profile.confidence_min if columns.confidence else True
+            valid = ((np.nan_to_num(validity) != 0.0) & (lost == 0.0) & confident).astype(np.float64)
         if columns.time:
             time = array(columns.time)
         else:
             time = np.arange(len(gaze)) / profile.fixed_rate_hz * PER_S[profile.time_unit]
         labels = table.get(columns.label)
         return cls(
-            time, gaze, several(columns.pupil), several(columns.openness), valid,
+            time, gaze, stacked(columns.pupil), stacked(columns.openness), valid,
             labels if isinstance(labels, list) else None,
         )  # fmt: skip
 
 
 def wanted_columns(profile: Profile, names: Sequence[str]) -> list[str]:
-    """The columns of numbers that a profile declares; pupils only if one of them is there at all.
+    """The columns of numbers that a profile declares. Pupil columns are listed only if one exists.
 
-    Diameters are a gain, the rest is not: without the tracker's word on what it lost, gaze cannot be told from noise.
+    Diameters are optional. The rest is required: without the tracker's report of losses, noise looks like gaze.
     """
     columns = profile.columns
     pupils = columns.pupil if any(name in names for name in columns.pupil) else ()

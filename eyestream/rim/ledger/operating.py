@@ -22,9 +22,9 @@ class OperatedLedger(Ledger):
     """A ledger in the hands of an operator's command."""
 
     def begin_day_at(self, day: int) -> None:
-        """Let it be `day`, which somebody has looked at; what was spent on days after it counts for it.
+        """Set the ledger's day to `day`, which an operator has checked. Charges of later days count for `day`.
 
-        Where the sum of `day` is not known any more, all that the device has ever spent counts for it. Raises
+        If the sum of `day` is no longer known, everything that the device ever spent counts for `day`. Raises
         LedgerError.
         """
         if not 0 <= day <= LAST_DAY:
@@ -34,34 +34,35 @@ class OperatedLedger(Ledger):
             self._writer.rewrite()
             self._day = day
 
-    def export_device(self, device: str, to: str, *, known: bool = True) -> DeviceExport:
-        """Grant nothing more of the device here, durably, and give what the ledger named `to` needs.
+    def export_device(self, device: str, to: str, *, must_be_known: bool = True) -> DeviceExport:
+        """Durably stop granting the device here, and return what the ledger named `to` needs.
 
-        `known`: whether it must have spent something here. A shard may be told later to serve one that has not.
-        Asked again for the same ledger, it gives the same account again; the last day may be a later one. Raises
-        LedgerError: the device is not known here, or was exported to another ledger, or `to` is no other ledger's name,
-        or the ledger cannot be written.
+        `must_be_known`: refuse a device that has spent nothing here. A second call for the same ledger returns the same
+        account; only its last day may be later.
+
+        Raises LedgerError: the device is not known here, or was exported to another ledger, or `to` is no other
+        ledger's name, or the ledger cannot be written.
         """
         with self._lock:
-            if known and device not in self._book.accounts:
+            if must_be_known and device not in self._book.accounts:
                 raise LedgerError(f"{self._path}: knows nothing of a device {device}")
             own = ledger_name(self._book.header.ledger_id)
             if len(to) != len(own) or to == own or set(to) - set("0123456789abcdef"):
                 raise LedgerError(f"{self._path}: {to} is not the name of another ledger; `eyestream budget` shows it")
-            went_to = self._book.exported.get(device, "")
-            if went_to not in ("", to):
-                raise LedgerError(f"{self._path}: {device} was moved to the ledger {went_to}; export it from there")
-            if not went_to:
+            exported_to = self._book.exported.get(device, "")
+            if exported_to not in ("", to):
+                raise LedgerError(f"{self._path}: {device} was moved to the ledger {exported_to}; export it from there")
+            if not exported_to:
                 with self._writing():
                     self._book.mark_exported(device, to)
                     self._writer.rewrite()  # durable before the bytes exist: no two ledgers ever grant the device
-            line = self._book.line(device)
-            former = (*line.former_ledgers, own)
-            # What is reserved stays spent. Its bytes may lie in the outbox beside this ledger, or have left: the other
-            # ledger must not let anybody compute them once more.
-            facts = dict.fromkeys(line.facts, StreamFacts())
-            line = line._replace(exported=False, former_ledgers=former, facts=facts)
-            return DeviceExport(to, self._book.days.last, line, self._book.accounts[device].other_days)
+            record = self._book.line(device)
+            former = (*record.former_ledgers, own)
+            # Reserved chunks stay spent. Their bytes may be in the outbox or published, so the other ledger must not
+            # allow a second release.
+            facts = dict.fromkeys(record.facts, StreamFacts())
+            record = record._replace(exported=False, former_ledgers=former, facts=facts)
+            return DeviceExport(to, self._book.days.last, record, self._book.accounts[device].other_days)
 
     def import_device(self, export: DeviceExport) -> None:
         """Take the device of `export` into this ledger, durably, with all that it has spent.
@@ -69,17 +70,17 @@ class OperatedLedger(Ledger):
         Raises LedgerError: the export is for another ledger, the device is here, was exported again since, or the
         ledger cannot be written.
         """
-        line, book = export.line, self._book
+        record, book = export.line, self._book
         with self._lock:
             if export.to != ledger_name(book.header.ledger_id):
                 raise LedgerError(
-                    f"{self._path}: the export of {line.device} is for the ledger {export.to}, and for no other; "
+                    f"{self._path}: the export of {record.device} is for the ledger {export.to}, and for no other; "
                     f"this one is {ledger_name(book.header.ledger_id)}"
                 )
-            if line.device in book.accounts and line.device not in book.exported:
-                raise LedgerError(f"{self._path}: {line.device} is in it already")
-            if line.moves <= book.moves.get(line.device, 0):
-                raise LedgerError(f"{self._path}: {line.device} was exported again after these bytes were written")
+            if record.device in book.accounts and record.device not in book.exported:
+                raise LedgerError(f"{self._path}: {record.device} is in it already")
+            if record.moves <= book.moves.get(record.device, 0):
+                raise LedgerError(f"{self._path}: {record.device} was exported again after these bytes were written")
             with self._writing():
                 book.import_device(export)
                 self._writer.rewrite()

@@ -1,12 +1,11 @@
 """``kind = "core"``: Pupil Labs' Core, as Pupil Capture (or Pupil Service) publishes its gaze over ZeroMQ.
 
-Capture tells the port of its publications on request (``SUB_PORT``, at its plugin "Network API"); topics that begin
-with ``gaze.`` bring one datum a message, in msgpack. The gaze must be three-dimensional: the point of a
-two-dimensional calibration cannot be converted into degrees, and is refused by its topic. A datum of three-dimensional
-gaze without a point is a lost eye. Everything is clear text without a login.
+Capture reports its publishing port on request (``SUB_PORT``, at its plugin "Network API"); topics that begin with
+``gaze.`` bring one datum a message, in msgpack. Points of a two-dimensional calibration cannot be converted to degrees.
+They are recognised by topic, and refused. A datum of three-dimensional gaze without a point is a lost eye. Everything
+is clear text without a login.
 
-Capture is asked for its port again and again: it stands for as long as it tells the same one. What it publishes has no
-part in that.
+The source asks for the port repeatedly. The link stands while Capture reports the same port, whether or not gaze comes.
 
 Protocol: Pupil Labs, "Network API" of Core. A datum says its time in seconds of Capture's own clock.
 """
@@ -27,16 +26,16 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.asked import AskedTracker
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 
-__all__ = ["CORE", "CoreSource", "publications_of", "read_datum", "zmq_modules"]
+__all__ = ["CORE", "CoreSource", "publishing_port", "read_datum", "zmq_modules"]
 
 ANSWER_S = 2.0
-CONFIDENT = 0.6
-"""A datum of less confidence is a lost eye: the limit that Pupil Labs' own plugins begin with."""
+MIN_CONFIDENCE = 0.6
+"""A datum with less confidence is a lost eye. Pupil Labs' plugins have this default."""
 
 _MOST_BYTES = 65_536
-_NESTED = 13  # how Capture writes a datum in another one
+_NESTED = 13  # msgpack extension code of a datum inside another
 _NAN = float("nan")
-_IN_SPACE = b"gaze.3d."
+_TOPIC_3D = b"gaze.3d."
 
 
 class CoreOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,17 +78,17 @@ class CoreSource:
         self.refused: Counter[str] = Counter()
 
     async def run(self, deliver: DeliverGaze) -> None:
-        """One subscription, for as long as Capture answers."""
+        """Subscribe once, and deliver gaze while Capture answers."""
         zmq, asynchronous = zmq_modules()
         with _context(asynchronous) as context:
-            port = await publications_of(context, self._host, self._port)
+            port = await publishing_port(context, self._host, self._port)
             socket = context.socket(zmq.SUB)
             socket.setsockopt(zmq.MAXMSGSIZE, _MOST_BYTES)
             socket.subscribe(b"gaze.")
             socket.connect(f"tcp://{self._host}:{port}")
 
             async def ask() -> None:
-                if await publications_of(context, self._host, self._port) != port:
+                if await publishing_port(context, self._host, self._port) != port:
                     raise LinkError("Pupil Capture was started again")
 
             tracker = AskedTracker(self._device, deliver, self.refused)
@@ -112,7 +111,7 @@ def read_datum(parts: list[bytes]) -> GazeColumns | str:
         gaze = _decoder.decode(parts[1])
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return "no datum"
-    if gaze.gaze_point_3d is None and not parts[0].startswith(_IN_SPACE):
+    if gaze.gaze_point_3d is None and not parts[0].startswith(_TOPIC_3D):
         return "gaze without a point in space: use the three-dimensional calibration"
     pupils = {0: _NAN, 1: _NAN}  # eye 0 is the right one
     for base in gaze.base_data:
@@ -120,7 +119,7 @@ def read_datum(parts: list[bytes]) -> GazeColumns | str:
             pupil = msgspec.convert(base, _Pupil)
             if pupil.id in pupils and pupil.diameter_3d is not None:
                 pupils[pupil.id] = pupil.diameter_3d
-    confident = math.isfinite(gaze.confidence) and gaze.confidence >= CONFIDENT and gaze.gaze_point_3d is not None
+    confident = math.isfinite(gaze.confidence) and gaze.confidence >= MIN_CONFIDENCE and gaze.gaze_point_3d is not None
     return GazeColumns(
         np.array([gaze.timestamp]),
         np.array([gaze.gaze_point_3d or (_NAN, _NAN, _NAN)]),
@@ -129,7 +128,7 @@ def read_datum(parts: list[bytes]) -> GazeColumns | str:
     )
 
 
-async def publications_of(context: Any, host: str, port: int) -> int:
+async def publishing_port(context: Any, host: str, port: int) -> int:
     """The port that Capture publishes at; raises LinkError when it does not tell it in time."""
     zmq, _ = zmq_modules()
     socket = context.socket(zmq.REQ)
@@ -150,7 +149,7 @@ async def publications_of(context: Any, host: str, port: int) -> int:
 
 @contextlib.contextmanager
 def _context(asynchronous: Any) -> Iterator[Any]:
-    """A context of our own; what it has open is closed with it, at once."""
+    """A ZeroMQ context of our own; leaving it closes its sockets at once."""
     context = asynchronous.Context()
     try:
         yield context

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eyestream.ops.check_ports import entry_finding, web_listener
+from eyestream.ops.check_ports import anonymous_login_finding, web_listener
 from eyestream.rim.mqtt.endpoint import Endpoint
 from tests.rigs.mosquitto import Mosquitto, free_port
 
@@ -50,13 +50,13 @@ def listener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
 @pytest.mark.needs("mosquitto")
 async def test_a_page_without_a_login(listener: tuple[str, int]) -> None:
     kind, port = listener
-    finding = await entry_finding(Endpoint("127.0.0.1", port))
+    finding = await anonymous_login_finding(Endpoint("127.0.0.1", port))
     assert finding.passed == (kind == "closed"), finding
     if kind == "open":
         assert "allow_anonymous false" in str(finding)
 
 
 async def test_a_port_where_nobody_listens() -> None:
-    finding = await entry_finding(Endpoint("127.0.0.1", free_port()))
+    finding = await anonymous_login_finding(Endpoint("127.0.0.1", free_port()))
     assert not finding.passed
     assert "systemctl status eyestream-private" in str(finding)

@@ -206,7 +206,9 @@ class Moves(History):
                 with worker.stack:
                     worker.publish()  # what waits in its outbox comes before what the other fleet releases
                     worker.shard.take([])
-                export = self._operated(own, lambda ledger: ledger.export_device(device, other.name, known=False))
+                export = self._operated(
+                    own, lambda ledger: ledger.export_device(device, other.name, must_be_known=False)
+                )
                 self.exports.append((other, export))
                 self.moving[device] = own, other, export
                 return f"{device} leaves {own.folder}{said}"

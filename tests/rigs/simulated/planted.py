@@ -663,8 +663,8 @@ def reservations_move_with_a_device() -> Patches:
     """As it was before this tool found it: what one shard has reserved, and perhaps released, another one computes."""
     real = OperatedLedger.export_device
 
-    def export(self: OperatedLedger, device: str, to: str, *, known: bool = True) -> Any:
-        given = real(self, device, to, known=known)
+    def export(self: OperatedLedger, device: str, to: str, *, must_be_known: bool = True) -> Any:
+        given = real(self, device, to, must_be_known=must_be_known)
         return msgspec.structs.replace(given, line=given.line._replace(facts=self._book.line(device).facts))
 
     return [(OperatedLedger, "export_device", export)]
