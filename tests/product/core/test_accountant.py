@@ -105,6 +105,15 @@ def test_a_day_and_a_lifetime_are_of_all_streams_and_a_stream_may_have_less():
     assert run(account, [ask(9, 0)], ceilings, 999) == "l"
 
 
+def test_where_the_device_and_the_stream_both_forbid_the_ceiling_of_the_device_is_named():
+    for ceilings, own, letter in (
+        (Ceilings(day=1), Ceilings(lifetime=1), "d"),
+        (Ceilings(lifetime=1), Ceilings(day=1), "l"),
+        (FREE, Ceilings(day=1), "d"),
+    ):
+        assert run(Account(), [ask(1, 0), ask(1, 1)], ceilings, 1, own) == f"R{letter}"
+
+
 @pytest.mark.parametrize(
     ("ceilings", "letters"),
     [

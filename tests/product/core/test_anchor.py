@@ -165,9 +165,16 @@ def test_a_feature_that_the_baseline_lacks_is_missing_for_the_session(anchored: 
     """Else its offset would come out: whatever it is later, the same bytes."""
     chunks = whole_chunks(person(3), N).copy()
     chunks[:4, 0] = np.nan
-    moved = chunks.copy()
-    moved[4:, 0] += 1e3
-    assert session_bytes(anchored, chunks) == session_bytes(anchored, moved)
+    assert anchored.anchor is not None
+    baseline = Baseline(anchored.anchor)
+    for chunk in chunks[:4]:
+        baseline.take(chunk)
+    assert np.isnan(baseline.off(chunks[4])[0]).all()
+    assert np.isfinite(baseline.off(chunks[4])[1:]).all()
+    for level in (-1e3, 0.0, float(anchored.lo[0]), 1e3):  # clamped to either end, and in between
+        moved = chunks.copy()
+        moved[4:, 0] = level
+        assert session_bytes(anchored, chunks) == session_bytes(anchored, moved)
 
 
 def test_hostile_values_end_inside_the_range(anchored: Calibration) -> None:
