@@ -158,6 +158,16 @@ def test_what_melts_is_the_day_and_never_a_sum() -> None:
     assert run(account, "aaa", ceilings, 13, first=5) == "RRwe"
 
 
+def test_what_was_spent_on_a_day_that_may_come_again_does_not_melt() -> None:
+    account, ceilings = Account(), Ceilings(wearer=Ceilings(day=2, lifetime=9))
+    assert run(account, "aa", ceilings, 10) == "RR"
+    account.take("s", 1, 2, day=12, epsilon=1, last_day=10)  # the host's clock was ahead, and goes back
+    account.melt(10)
+    assert account.obstacle(ask(3, ANNA), ceilings, 10) == "wearer"
+    assert account.obstacle(ask(3, BEN), ceilings, 10) is None
+    assert account.obstacle(ask(3, ANNA), ceilings, 12) is None
+
+
 def test_a_new_wearer_is_announced_before_the_first_grant_alone() -> None:
     account, ceilings = Account(), Ceilings(2)
     assert decide(account, ask(0, ANNA), ceilings, 0) is None
