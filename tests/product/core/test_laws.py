@@ -318,3 +318,24 @@ def test_every_digit_has_its_own_words() -> None:
     used = [word for words in law.digits.words for word in words] + [law.digits.sign]
     assert len(set(used)) == len(used)
     assert max(used) < law.digits.thresholds.shape[2]
+
+
+class Told:
+    """These words."""
+
+    def __init__(self, words: NDArray[np.uint32]) -> None:
+        self._words = words
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        assert count == self._words.size
+        return self._words.reshape(-1)
+
+
+@pytest.mark.parametrize(("rate", "largest"), [(0.5, 3), (1e-3, 100), (20.0, 100)])
+def test_a_word_hits_at_its_threshold_and_not_above(rate: float, largest: int) -> None:
+    """What is charged for the sampler counts threshold + 1 words out of 2^32 (`digits_within`)."""
+    law = LaplaceLaw(np.array([rate]), 2, largest)
+    thresholds, reach = law.digits.thresholds, 2 ** len(law.digits.words)
+    assert thresholds.max() < 2**32 - 1
+    assert law.sample(Told(thresholds)).tolist() == [[-reach, -reach]]
+    assert law.sample(Told(thresholds + np.uint32(1))).tolist() == [[0, 0]]
