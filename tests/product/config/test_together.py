@@ -246,7 +246,7 @@ def test_asked_features_are_what_meta_has(tmp_path: Path) -> None:
     assert claim["features"] == ["blink_rate", "mean_mean_diameter"]
     assert claim["baseline_chunks"] == 2
     assert stream.guarantee.text().count("No other feature is released") == 1
-    assert dict(summary(stream))["levels"].startswith("none")
+    assert dict(summary(stream))["levels"].startswith("not released")
     assert "study" not in dict(summary(stream))["signal"]
 
 
