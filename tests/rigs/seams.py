@@ -65,7 +65,7 @@ SEAMS: dict[str, Seam] = {
     "digit thresholds": Seam("eyestream.core.noise.digits", "digit_thresholds", "odds"),
     "thresholds verified": Seam("eyestream.core.noise.laws", "digits_within", "rate, digits, deviation"),
     "ResponseLaw.sample": Seam("eyestream.core.noise.response:ResponseLaw", "sample", "self, bits"),
-    "response numerator": Seam("eyestream.core.noise.response", "_replace_numerator", "epsilon, bits"),
+    "response numerator": Seam("eyestream.core.noise.response", "_replace_numerator", "epsilon, rarest"),
     "ResponseLaw.__init__": Seam("eyestream.core.noise.response:ResponseLaw", "__init__", "self, cells, epsilon"),
     "workspace taken": Seam("eyestream.core.frame:Workspaces", "take", "self", ("_free",)),
     "workspace given": Seam("eyestream.core.frame:Workspaces", "give", "self, work"),

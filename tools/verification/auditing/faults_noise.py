@@ -90,7 +90,7 @@ def _() -> list[Patch]:
 @fault("response replaces half as often", "sampler", "epsilon klt")
 def _() -> list[Patch]:
     numerator = original("response numerator")
-    return [("response numerator", lambda epsilon, count: numerator(epsilon, count) // 2)]
+    return [("response numerator", lambda epsilon, rarest: numerator(epsilon, rarest) // 2)]
 
 
 @fault("response with the whole epsilon for each coordinate", "epsilon klt", "epsilon asked")

@@ -52,7 +52,7 @@ Array = NDArray[np.float64]
 _MOST_FEATURES = 3
 _MOST_CELLS = 32
 _CELLS = (Decimal("1.25"), Decimal("0.95"), Decimal("0.88"))
-"""Of one, two and three features: cells of each over e^(epsilon / (d + 2))."""
+"""Cells of each of one, two and three features, over e^(epsilon / (d + 2))."""
 
 
 class AskedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
