@@ -167,7 +167,9 @@ def in_one_line(error: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> str:
-    lines = ["Traceback (most recent call last):\n", *traceback.format_tb(error.__traceback__)]
+    # Without columns: carets are found by a parser, and an error may come while that parser is at work (a finalizer's).
+    frames = [(at.filename, at.lineno or 0, at.name, at.line) for at in traceback.extract_tb(error.__traceback__)]
+    lines = ["Traceback (most recent call last):\n", *traceback.StackSummary.from_list(frames).format()]
     return "".join(lines) + f"{type(error).__name__} (its message is kept back: it may hold raw values)\n"
 
 

@@ -155,12 +155,20 @@ class Demo:
                     if kill_every_s is not None:
                         tasks.append(group.create_task(self._kill(kill_every_s)))
                     await stop.wait()
-                    tasks.pop(len(listeners)).cancel()  # the trackers first: what they sent is still released
+                    for task in (tasks[len(listeners)], *tasks[len(listeners) + 2 :]):
+                        task.cancel()  # the trackers and the kills first: what was sent is still released
                     await asyncio.wait(keepers)
-                    await asyncio.sleep(_SCREEN_S)
-                    for task in tasks:
-                        task.cancel()
-                self._read_ledgers()
+                    late = asyncio.get_running_loop().time() + _END_S
+                    while asyncio.get_running_loop().time() < late:  # what was charged is on its way
+                        await asyncio.sleep(_SCREEN_S)
+                        self._read_ledgers()
+                        if all(own.chunks == own.released for own in self.partitions):
+                            break
+                    at_work = set(tasks)
+                    while at_work:  # again and again: the client takes some cancellations for an answer
+                        for task in at_work:
+                            task.cancel()
+                        _, at_work = await asyncio.wait(at_work, timeout=_SCREEN_S)
         except TimeoutError:
             raise LinkError(f"the servers have not come to terms within {_READY_S:g} s") from None
         finally:
