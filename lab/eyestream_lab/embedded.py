@@ -45,7 +45,10 @@ async def embedded_broker(port: int | None = None) -> AsyncIterator[str]:
 
     async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str) -> None:
         writers.add(writer)
-        await take(reader, writer, listener_name)
+        try:
+            await take(reader, writer, listener_name)
+        except OSError:  # amqtt shuts the socket of a client that has already gone
+            writer.transport.abort()
 
     broker.stream_connected = taken
     try:

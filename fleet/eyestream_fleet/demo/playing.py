@@ -148,27 +148,28 @@ class Demo:
                 listeners = [await one.subscribe("eyestream.v1.*.*.private") for one in clients]
                 async with asyncio.TaskGroup() as group:
                     tasks = [group.create_task(self._hear(one.messages)) for one in listeners]
-                    keepers = [group.create_task(self._keep(number, stop)) for number in range(len(self.partitions))]
-                    tasks += [
-                        group.create_task(one) for one in (self._track(clients[0]), self._watch(clients[0], show))
-                    ]
+                    ending = asyncio.Event()
+                    keepers = [group.create_task(self._keep(number, ending)) for number in range(len(self.partitions))]
+                    tasks += [group.create_task(self._track(clients[0])), group.create_task(self._watch(clients[0], show))]
                     if kill_every_s is not None:
                         tasks.append(group.create_task(self._kill(kill_every_s)))
                     await stop.wait()
                     for task in (tasks[len(listeners)], *tasks[len(listeners) + 2 :]):
-                        task.cancel()  # the trackers and the kills first: what was sent is still released
+                        task.cancel()  # the trackers and the kills
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(_END_S):  # a worker that begins again gives what was charged
+                            while any(own.chunks != own.released for own in self.partitions):
+                                await asyncio.sleep(_SCREEN_S)
+                                self._read_ledgers()
+                    ending.set()
                     await asyncio.wait(keepers)
-                    late = asyncio.get_running_loop().time() + _END_S
-                    while asyncio.get_running_loop().time() < late:  # what was charged is on its way
-                        await asyncio.sleep(_SCREEN_S)
-                        self._read_ledgers()
-                        if all(own.chunks == own.released for own in self.partitions):
-                            break
+                    await asyncio.sleep(_SCREEN_S)
                     at_work = set(tasks)
                     while at_work:  # again and again: the client takes some cancellations for an answer
                         for task in at_work:
                             task.cancel()
                         _, at_work = await asyncio.wait(at_work, timeout=_SCREEN_S)
+                self._read_ledgers()
         except TimeoutError:
             raise LinkError(f"the servers have not come to terms within {_READY_S:g} s") from None
         finally:
@@ -216,7 +217,7 @@ class Demo:
         return clients
 
     async def _keep(self, number: int, stop: asyncio.Event) -> None:
-        """One worker after the other, until the end; that one ends in order."""
+        """One worker after the other, until `stop`; that one ends in order."""
         own, stopping = self.partitions[number], asyncio.create_task(stop.wait())
         given = ["--config", str(self._config), "--partition", str(number)]
         while not stop.is_set():
