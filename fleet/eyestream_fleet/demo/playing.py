@@ -150,7 +150,7 @@ class Demo:
                     tasks = [group.create_task(self._hear(one.messages)) for one in listeners]
                     ending = asyncio.Event()
                     keepers = [group.create_task(self._keep(number, ending)) for number in range(len(self.partitions))]
-                    tasks += [group.create_task(self._track(clients[0])), group.create_task(self._watch(clients[0], show))]
+                    tasks += map(group.create_task, (self._track(clients[0]), self._watch(clients[0], show)))
                     if kill_every_s is not None:
                         tasks.append(group.create_task(self._kill(kill_every_s)))
                     await stop.wait()
