@@ -163,7 +163,8 @@ def _() -> list[Patch]:
 
     def apart(self: Any, key: Any) -> Any:
         entry = add(self, key)
-        entry.account = self.accounts[str(key)] = Account()
+        shared, entry.account = entry.account, Account()
+        entry.account._streams = shared._streams
         return entry
 
     return [("book adds a stream", apart)]

@@ -180,15 +180,16 @@ class _MeetingNoise(SecureNoise):
 def _no_seed() -> Part:
     """No key of the configuration and no line that makes noise knows a seed or the environment.
 
-    A source of gaze that knows nothing of mechanisms may ask the environment where its library is configured. What
-    makes calibrations, of public people, may try them with a seed: no release imports it.
+    A source of gaze and the seal of the ledger's file, which know nothing of mechanisms, may ask the environment where
+    a library or a key is. What makes calibrations, of public people, may try them with a seed: no release imports it.
     """
     root = Path(eyestream.__file__).parent
-    sources = [*(root / "privacy").rglob("*.py"), *(root / "rim").rglob("*.py")]
+    sources = [*(root / "core").rglob("*.py"), *(root / "rim").rglob("*.py")]
     told = []
     for path in sources:
         text = path.read_text(encoding="utf-8")
-        apart = path.parent.name == "sources" and "eyestream.core" not in text and "default_rng" not in text
+        apart = path.parent.name == "sources" or path.name == "seal.py"
+        apart = apart and "eyestream.core" not in text and "default_rng" not in text
         found = [word for word in ("os.environ", "getenv", "default_rng") if word in text]
         if "default_rng" in found and _makes_calibrations(path, root):
             found.remove("default_rng")
