@@ -6,8 +6,6 @@ from typing import TypeVar
 
 from eyestream.errors import ConfigError
 
-__all__ = ["installed", "loaded"]
-
 Wanted = TypeVar("Wanted")
 
 

@@ -20,22 +20,6 @@ No message carries a raw value, nor anything computed from one.
 
 from collections.abc import Iterable
 
-__all__ = [
-    "CalibrationError",
-    "ConfigError",
-    "EyestreamError",
-    "LedgerError",
-    "LinkError",
-    "MechanismError",
-    "OperatorError",
-    "PayloadError",
-    "RecordingError",
-    "ShardError",
-    "ShortRecordingError",
-    "SnapshotError",
-    "meant",
-]
-
 
 class EyestreamError(Exception):
     """Base of every error that eyestream raises on purpose."""

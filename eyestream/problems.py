@@ -5,8 +5,6 @@ from contextlib import contextmanager
 
 from eyestream.errors import ConfigError, OperatorError
 
-__all__ = ["MistakesError", "Problems"]
-
 
 class MistakesError(ConfigError):
     """Several mistakes, a line each.

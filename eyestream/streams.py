@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from eyestream.errors import ConfigError
 
-__all__ = ["GAZE", "MAX_RATE_HZ", "FrontEndMark", "StreamKey", "StreamSpec", "check_names", "same_rate"]
-
 
 class StreamKey(NamedTuple):
     """A device and one of its streams.

@@ -19,8 +19,6 @@ from msgspec import inspect
 from eyestream.errors import OperatorError, meant
 from eyestream.problems import Problems
 
-__all__ = ["NAME", "ONE_LINE", "Reader", "TablePlace", "expected", "read", "unknown_keys"]
-
 NAME = r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"
 ONE_LINE = r"\A[^\x00-\x1f\x7f]*\Z"
 

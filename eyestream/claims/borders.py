@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["SessionBorders"]
-
 
 @dataclass(frozen=True, slots=True)
 class SessionBorders:

@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["composed_epsilon"]
-
 
 def composed_epsilon(epsilon: float, count: int, delta: float) -> float:
     """Epsilon at `delta` of `count` adaptive releases, each of pure `epsilon`; their sum at most.

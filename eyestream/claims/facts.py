@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from eyestream.claims.borders import SessionBorders
     from eyestream.claims.correlation.published import Correlated
 
-__all__ = ["NOT_PROTECTED", "NO_CLASS", "TRACKER", "TRUSTED", "Facts", "TrustModel"]
-
 NO_CLASS = (
     "chunks of one person resemble each other, so a whole session tells more about a chunk than its own release does. "
     "The configuration names no class of processes: the sum over the chunks of a session is the only bound"

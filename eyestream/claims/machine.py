@@ -4,8 +4,6 @@ from eyestream.claims.facts import Facts
 from eyestream.claims.nist import SOURCE, answers
 from eyestream.core.leakage import leakage
 
-__all__ = ["claim"]
-
 
 def claim(made: Facts) -> dict[str, object]:
     """For machines: plain values that JSON knows.

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from eyestream.claims.facts import Facts
 
-__all__ = ["OF_EVERY", "OF_ONE", "SOURCE", "Answer", "answers"]
-
 OF_EVERY: dict[str, tuple[str, ...]] = {
     "privacy parameter": ("tests/product/core/test_guarantee.py::test_losses_are_exact",),
     "unit of privacy": (

@@ -29,8 +29,6 @@ from eyestream.rim.plan import Plan
 from eyestream.rim.plan import load as load_plan
 from eyestream.streams import StreamKey
 
-__all__ = ["add_parser", "main"]
-
 _T = TypeVar("_T")
 
 _SECONDS_A_DAY = 86_400

@@ -22,8 +22,6 @@ from eyestream.rim import config
 from eyestream.rim.plan import load
 from eyestream.version import VERSION
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -17,8 +17,6 @@ from eyestream.ops.deployment.layout import APPLICATION, MANIFEST, PORTS, SETTIN
 from eyestream.ops.deployment.writing import check_free, deploy, renew
 from eyestream.version import VERSION
 
-__all__ = ["add_parser", "main"]
-
 _HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")
 """Folders that the units' ProtectHome and PrivateTmp hide."""
 

@@ -19,8 +19,6 @@ from eyestream.sdk.discovery import Found, discover
 from eyestream.sdk.odometer import OdometerWatch
 from eyestream.wire.status import Reading
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -15,8 +15,6 @@ from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.sidecar.off import is_paused
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

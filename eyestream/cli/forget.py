@@ -14,8 +14,6 @@ from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.sidecar.control import control_socket
 from eyestream.rim.sidecar.wearing import is_handle
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

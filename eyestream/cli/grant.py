@@ -21,8 +21,6 @@ from eyestream.rim.plan.stream import StreamPlan
 from eyestream.streams import GAZE
 from eyestream.wire.topics import is_name, private_topic
 
-__all__ = ["add_parser", "add_place", "alone", "broker_of", "heard", "kind_of", "main", "names_of", "streams_meant"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

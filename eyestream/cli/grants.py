@@ -10,8 +10,6 @@ from eyestream.cli.grant import add_place, broker_of, heard, kind_of, names_of
 from eyestream.ops.grants.record import GrantEntry, last_grant, read_record
 from eyestream.rim.plan import Plan, load
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -16,8 +16,6 @@ from eyestream.rim.plan import load
 from eyestream.rim.plan.stream import StreamPlan
 from eyestream.rim.plan.summary import summary
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -18,8 +18,6 @@ from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import StreamPlan, load
 from eyestream.rim.plan.summary import correlations
 
-__all__ = ["add_parser", "initialise", "main"]
-
 _USUAL = "unrecognised"
 """The purpose that the default calibration and its epsilon are the answer to."""
 

@@ -12,8 +12,6 @@ from eyestream.rim.ledger.guarded import Copy, compared
 from eyestream.rim.ledger.second_place import Remembered
 from eyestream.wire.status import Budget
 
-__all__ = ["budget_words", "plural", "print_accepted", "print_comparison"]
-
 _LAST_MOMENT = datetime.datetime.max.replace(tzinfo=datetime.UTC).timestamp()
 _LONGEST_S = 1e12
 _SCOPES = {"session": "of this session", "day": "of this day", "lifetime": "for ever"}

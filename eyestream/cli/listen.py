@@ -19,8 +19,6 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.sdk.subscriber import Chunk, Chunks, subscribe
 from eyestream.wire.status import Budget
 
-__all__ = ["add_parser", "main"]
-
 SHOWN = 4
 """Features in the table unless named."""
 

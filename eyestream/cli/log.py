@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from threading import ExceptHookArgs
 
-__all__ = [
-    "JsonLines",
-    "LogLines",
-    "hide_messages",
-    "in_one_line",
-    "one_line_faults",
-    "start_log",
-    "traceback_without_message",
-]
-
 
 class JsonLines(logging.Formatter):
     """One JSON object a line: time (UTC), level, logger, message; and the fields of an event, where it is one."""

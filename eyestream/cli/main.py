@@ -17,8 +17,6 @@ from eyestream.doors import installed, loaded
 from eyestream.errors import LinkError, OperatorError, meant
 from eyestream.version import VERSION
 
-__all__ = ["main"]
-
 COMMANDS = {
     "init": ("eyestream.cli.init", "write a configuration and a new ledger"),
     "deploy": (

@@ -14,8 +14,6 @@ from eyestream.monitor.serving import serve
 from eyestream.monitor.watch import Watch
 from eyestream.rim.config import BrokerSettings
 
-__all__ = ["add_parser", "main", "monitoring"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -8,17 +8,6 @@ from pathlib import Path
 from eyestream.rim.config.tables import LOCAL_BROKER, BrokerSettings
 from eyestream.wire.topics import FEATURE_STREAM
 
-__all__ = [
-    "RECORDING",
-    "add_broker",
-    "add_profile",
-    "add_stream",
-    "broker_settings",
-    "positive",
-    "speed",
-    "whole",
-]
-
 RECORDING = ".npz, .csv, .tsv or .parquet of rows; with --profile, gaze"
 
 

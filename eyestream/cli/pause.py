@@ -13,9 +13,6 @@ from eyestream.rim.ledger.file import is_held
 from eyestream.rim.sidecar.control import MOST_BYTES, control_socket
 from eyestream.rim.sidecar.off import forget_pause, is_paused, remember_pause
 
-__all__ = ["add_parser", "add_place", "ask", "main", "switch"]
-
-
 _STARTING_S = 5.0
 """Seconds in which a sidecar that holds its ledger listens at its socket."""
 

@@ -14,8 +14,6 @@ from eyestream.gaze.profile import Profile
 from eyestream.rim.files.extraction import load_rows
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["Line", "Progress", "busy", "load_all"]
-
 _COUNTED = re.compile(r"(\d+) of (\d+) ")
 _WIDTH = 20
 _EVERY_S = 30.0

@@ -16,8 +16,6 @@ from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.replay import replay
 from eyestream.streams import same_rate
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -6,8 +6,6 @@ from typing import Any
 from eyestream.cli.pause import add_place, switch
 from eyestream.errors import ConfigError
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -10,8 +10,6 @@ from eyestream.errors import ConfigError, meant
 from eyestream.ops.grants.record import GrantEntry, append, last_grant, read_record
 from eyestream.rim.plan import load
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -19,8 +19,6 @@ from eyestream.rim.config import load as load_tables
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.sidecar.sidecar import Assembly, assemble
 
-__all__ = ["add_parser", "main"]
-
 _LOG = logging.getLogger("eyestream.run")
 
 

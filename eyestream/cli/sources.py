@@ -11,8 +11,6 @@ from eyestream.cli.log import start_log
 from eyestream.cli.options import positive
 from eyestream.ops.find_sources import USUAL_HOSTS, FoundSource, find_sources
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -17,8 +17,6 @@ from eyestream.core.meter import NO_WINDOW_YET, Meter, MeterState, Odometer, Oth
 from eyestream.core.reservation import LAST_ROW, Obstacle, Request, RowMark
 from eyestream.core.wearers import Wearers, WearerState
 
-__all__ = ["Account", "AccountState", "Announcement", "StreamAccount", "StreamState"]
-
 
 class Announcement(NamedTuple):
     """Limits of a stream's next slots: n, the device's w, the stream's own; session and charge at most."""

@@ -19,8 +19,6 @@ from eyestream.core.protection import Fact
 from eyestream.core.scopes import Pair, Scope, limited
 from eyestream.errors import CalibrationError
 
-__all__ = ["BASELINE_S", "LEAST_SEEN", "Anchor", "Baseline", "stored"]
-
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

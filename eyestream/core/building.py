@@ -7,8 +7,6 @@ import msgspec
 
 from eyestream.errors import MechanismError
 
-__all__ = ["RAISED", "building"]
-
 RAISED = (
     ArithmeticError,  # FloatingPointError, OverflowError, ZeroDivisionError, those of decimal
     AssertionError,

@@ -17,27 +17,6 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Protocol
 
-__all__ = [
-    "DELTA_UNITS",
-    "EPSILON_UNITS",
-    "LEVELS",
-    "MOST_UNITS",
-    "NEW_WEARERS",
-    "NO_CEILINGS",
-    "Ceilings",
-    "Charge",
-    "Priced",
-    "bounds",
-    "ceiling_units",
-    "charge_of",
-    "charge_units",
-    "charges_of",
-    "decimal",
-    "faded",
-    "level_of",
-    "spendable",
-]
-
 EPSILON_UNITS = 10**12
 """Units in an epsilon of 1."""
 

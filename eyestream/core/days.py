@@ -8,8 +8,6 @@ costs. `eyestream.rim.ledger.ledger.Pace` bounds how quickly days are opened.
 
 from collections.abc import Sequence
 
-__all__ = ["MOST_AHEAD", "Days"]
-
 MOST_AHEAD = 3
 """Days that may be open ahead of the last one without a gap."""
 

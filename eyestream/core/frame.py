@@ -19,8 +19,6 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.charge import EPSILON_UNITS, MOST_UNITS, spendable
 from eyestream.errors import CalibrationError, ConfigError
 
-__all__ = ["Domain", "Frame", "Page", "Workspaces", "aligned_empty", "repeat_column"]
-
 Work = TypeVar("Work")
 
 

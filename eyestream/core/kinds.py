@@ -17,16 +17,6 @@ from typing import ClassVar, Literal
 
 from eyestream.errors import ConfigError
 
-__all__ = [
-    "Claim",
-    "Composition",
-    "DifferentialPrivacy",
-    "Loss",
-    "NoClaim",
-    "Relation",
-    "require_differential",
-]
-
 Relation = Literal["replace_one"]
 """Which inputs are neighbours: `replace_one`: those in which one unit differs, in any way inside the domain."""
 

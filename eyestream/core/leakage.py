@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
-__all__ = ["PRECISION", "composed_gain", "leakage", "response_gain"]
-
 _DENOMINATOR = 2**128
 PRECISION = 70
 """Significant digits of exponentials and logarithms."""

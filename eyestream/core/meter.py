@@ -14,8 +14,6 @@ from typing import NamedTuple
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import Obstacle, RowMark
 
-__all__ = ["NO_WINDOW_YET", "Meter", "MeterState", "Odometer", "OtherDays", "StreamOdometer", "WearerOdometer"]
-
 NO_WINDOW_YET = -1
 """In the place of w, before anything was announced."""
 

@@ -13,18 +13,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "decay",
-    "eliminated",
-    "is_positive",
-    "principal",
-    "product",
-    "quarter_sine",
-    "solved",
-    "total",
-    "transposed",
-]
-
 Array = NDArray[np.float64]
 
 _HELD = 2.0**-40

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["Fact", "Protection", "additive_protection"]
-
 
 class Fact(NamedTuple):
     """Something that a guarantee says of one mechanism or calibration alone.

@@ -13,21 +13,6 @@ from typing import Any
 
 from eyestream.errors import ConfigError
 
-__all__ = [
-    "ANCHORED",
-    "DAY_EPSILON",
-    "PURPOSES",
-    "SESSION_EPSILON",
-    "TASKS",
-    "Choice",
-    "Row",
-    "Wish",
-    "choose",
-    "chunk_price",
-    "measured",
-    "words",
-]
-
 Row = Mapping[str, Any]
 
 TASKS = "tasks"

@@ -13,8 +13,6 @@ import numpy as np
 from eyestream.core.calibration import Calibration
 from eyestream.errors import CalibrationError
 
-__all__ = ["Category", "GazeSlot", "InputDomain", "OutputSchema", "Rows", "Summaries"]
-
 
 @dataclass(frozen=True, slots=True)
 class InputDomain:

@@ -7,8 +7,6 @@ from typing import NamedTuple, TypeVar
 from eyestream.core.charge import Ceilings, Charge, bounds, level_of
 from eyestream.core.meter import Odometer, StreamOdometer
 
-__all__ = ["Left", "LevelLeft", "left_of", "levels_left", "without"]
-
 _Known = TypeVar("_Known", Odometer, StreamOdometer)
 _SECONDS_A_DAY = 86_400
 _RESUMES = {"session": "the tracker's next session", "day": "midnight UTC", "lifetime": "never"}

@@ -7,18 +7,6 @@ from typing import Literal, NamedTuple, Protocol
 from eyestream.core.charge import Charge
 from eyestream.streams import StreamKey
 
-__all__ = [
-    "LAST_ROW",
-    "NO_SLOT",
-    "Granted",
-    "LedgerPort",
-    "Obstacle",
-    "Request",
-    "RowMark",
-    "Withheld",
-    "refuse_above",
-]
-
 LAST_ROW = 2**64 - 1
 """The largest row number; a mark there closes the session."""
 

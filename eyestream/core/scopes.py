@@ -26,20 +26,6 @@ from eyestream.streams import StreamSpec
 if TYPE_CHECKING:
     from eyestream.core.session import OffsetSpec
 
-__all__ = [
-    "Deployment",
-    "Pair",
-    "Scope",
-    "SiblingStream",
-    "allowed_chunks",
-    "chunks_within",
-    "duration",
-    "lasting_s",
-    "level_seconds",
-    "limited",
-    "scopes_of",
-]
-
 Pair = tuple[int | None, int | None]
 """Ceilings on epsilon and on delta, in fixed point (`eyestream.core.charge`)."""
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from eyestream.core.protection import Fact
     from eyestream.core.scopes import Pair, Scope
 
-__all__ = ["OffsetSpec", "Releasing", "Session", "SessionOffset"]
-
 Array = NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from eyestream.errors import SnapshotError
 if TYPE_CHECKING:
     from eyestream.core.session import OffsetSpec, SessionOffset
 
-__all__ = ["VERSION", "packed", "unpacked"]
-
 Array = NDArray[np.float64]
 
 VERSION = 1

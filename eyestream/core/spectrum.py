@@ -24,17 +24,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "RealFourier",
-    "Way",
-    "coordinate_count",
-    "coordinate_weights",
-    "difference",
-    "integrate",
-    "most_coefficients",
-    "used",
-]
-
 
 def difference(signals: NDArray[np.float64]) -> NDArray[np.float64]:
     """Differences along the last axis with the first element kept; same shape, a new array."""

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.meter import Meter, MeterState, OtherDays, WearerOdometer
 
-__all__ = ["MOST_WEARERS", "WearerState", "Wearers"]
-
 MOST_WEARERS = 1024
 """Handles of a device: a handle is a person's for good, and none is ever forgotten."""
 

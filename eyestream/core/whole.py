@@ -5,8 +5,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.mechanism import Mechanism
 
-__all__ = ["chunk_count", "release_rows"]
-
 
 def chunk_count(rows: int, n: int) -> int:
     """Chunks of `n` rows that a recording of `rows` rows falls into, a partial last one included."""

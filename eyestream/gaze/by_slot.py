@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from eyestream.gaze.samples import Samples, TimedRows
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 
-__all__ = ["BySlot"]
-
 
 class BySlot(ABC):
     """One session of one tracker, as `eyestream.gaze.entry.RowMaker`; what a row is, a subclass says.

@@ -7,8 +7,6 @@ is said why. As in `eyestream.gaze.doubt` nothing is refused for it, and it goes
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CLOCK_DOUBTS", "LOOK_S", "ClockDoubts"]
-
 _NO_ROW = "Rows need times in seconds of one clock that keeps running"
 
 CLOCK_DOUBTS: dict[str, str] = {

@@ -35,8 +35,6 @@ Pure: time comes in with the samples.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BAND_S", "LEAST", "PERIOD_S", "ClockMap"]
-
 Array = NDArray[np.float64]
 
 BAND_S = 1.0

@@ -14,8 +14,6 @@ from eyestream.gaze.events import Event
 from eyestream.gaze.profile import TICKS_PER_S, Profile, ticks
 from eyestream.gaze.segments import Segments
 
-__all__ = ["Detector"]
-
 Array = NDArray[np.float64]
 Ticks = NDArray[np.int64]
 

@@ -13,8 +13,6 @@ from eyestream.gaze.clock_doubt import CLOCK_DOUBTS
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 
-__all__ = ["GAZE_DOUBTS", "STILL_S", "GazeDoubts"]
-
 GAZE_DOUBTS: dict[str, str] = CLOCK_DOUBTS | {
     "same": "every sample was the same. The tracker may be off, or send a placeholder such as zeros",
     "slow": "fewer samples came than half of the profile's rate: correct rate_hz of [[source]], or look for losses "

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from eyestream.gaze.samples import Samples, TimedRows
     from eyestream.gaze.timeline import TimeCounters
 
-__all__ = ["FEATURES_52", "SHIPPED", "USUAL", "FrontEndEntry", "RowMaker"]
-
 
 class RowMaker(Protocol):
     """Makes the rows of one session of one tracker. It is fed, and has no clock of its own.

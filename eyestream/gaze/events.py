@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 from eyestream.gaze.profile import TICKS_PER_S
 
-__all__ = ["Blink", "Event", "Fixation", "Saccade"]
-
 
 class Fixation(NamedTuple):
     """The eye at rest, or following something: [start, end).

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEATURES", "NAMES", "STEP_S", "UNITS", "WINDOW_S", "Feature", "WindowEvents", "row"]
-
 WINDOW_S = 30.0
 STEP_S = 0.5
 

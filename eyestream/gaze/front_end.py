@@ -23,8 +23,6 @@ from eyestream.gaze.samples import Samples, TimedRows
 from eyestream.gaze.timeline import LONGEST_STEP_S, TimeCounters, Timeline
 from eyestream.gaze.window import STEP, WINDOW, Window
 
-__all__ = ["FrontEnd"]
-
 _BLOCK = 8192
 """Samples that are worked on at once; what is held between calls does not depend on it."""
 

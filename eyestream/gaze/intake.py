@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.samples import Samples
 
-__all__ = ["PER_S", "image_to_degrees", "take_in", "vector_to_degrees"]
-
 Array = NDArray[np.float64]
 
 PER_S = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}

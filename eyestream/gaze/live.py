@@ -47,8 +47,6 @@ from eyestream.gaze.profile import PLACES_PER_PERIOD, TICKS_PER_S, Profile, tick
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S
 
-__all__ = ["DELAY_S", "SILENCE_S", "LiveFrontEnd", "LiveRows", "Waiting"]
-
 DELAY_S = BAND_S
 """Seconds for samples on their way, for jitter and for the drift of a whole session."""
 

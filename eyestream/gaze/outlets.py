@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from eyestream.gaze.profile import Profile
 
-__all__ = ["RELAYS", "Channel", "Outlet", "Taking", "Wanted", "relay_of", "taking"]
-
 CONFIDENT = 0.6
 
 _UNITS = {

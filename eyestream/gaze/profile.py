@@ -10,20 +10,6 @@ from typing import Literal
 
 from eyestream.errors import ConfigError
 
-__all__ = [
-    "LID_S",
-    "NEWEST",
-    "PLACES_PER_PERIOD",
-    "TICKS_PER_S",
-    "Algorithm",
-    "Camera",
-    "Columns",
-    "Detection",
-    "Profile",
-    "Table",
-    "ticks",
-]
-
 TICKS_PER_S = 1_000_000
 """All times inside the front end are whole microseconds since the session's first sample: comparisons are exact."""
 

@@ -13,15 +13,6 @@ from eyestream.problems import Problems
 from eyestream.streams import FrontEndMark
 from eyestream.strict import read
 
-__all__ = [
-    "ALGORITHM_VERSION",
-    "detector_hash",
-    "front_end_hash",
-    "front_end_mark",
-    "parse_profile",
-    "profile_fields",
-]
-
 ALGORITHM_VERSION = 1
 """Goes up with every change by which the same gaze and the same profile give other rows."""
 

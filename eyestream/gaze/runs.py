@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 from eyestream.gaze.events import Blink, Event, Saccade
 from eyestream.gaze.profile import LID_S, Profile, ticks
 
-__all__ = ["BesideLosses", "Judge", "Lids", "judge_of"]
-
 Array = NDArray[np.float64]
 
 JOIN_S = 0.03

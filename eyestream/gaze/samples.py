@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Samples", "TimedRows"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimedRows:

@@ -16,8 +16,6 @@ from eyestream.gaze.events import Blink, Event, Fixation
 from eyestream.gaze.profile import Profile, ticks
 from eyestream.gaze.runs import judge_of
 
-__all__ = ["Segments"]
-
 Array = NDArray[np.float64]
 Ticks = NDArray[np.int64]
 Piece = tuple[Ticks, Array, Array, Array]  # t, x, y, pupil of some samples

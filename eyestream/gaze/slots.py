@@ -20,8 +20,6 @@ from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import LONGEST_STEP_S
 from eyestream.streams import FrontEndMark
 
-__all__ = ["Slots", "mark_of", "slot_rows"]
-
 _VERSION = 1
 """Goes up with every change by which the same gaze gives other counts."""
 

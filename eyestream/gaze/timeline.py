@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from eyestream.gaze.profile import TICKS_PER_S, ticks
 
-__all__ = ["LONGEST_STEP_S", "TimeCounters", "Timeline"]
-
 LONGEST_STEP_S = 60.0
 """A sample further ahead of the time reached is not believed: a unit of time was mistaken, or a clock set. Those after
 one that is believed are late, so this is also how long a single wrong time can do harm."""

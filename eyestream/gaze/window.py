@@ -10,8 +10,6 @@ from eyestream.gaze.events import Blink, Event, Fixation, Saccade
 from eyestream.gaze.features import NAMES, STEP_S, WINDOW_S, WindowEvents, row
 from eyestream.gaze.profile import Profile, ticks
 
-__all__ = ["LETTERS", "STEP", "WINDOW", "Recent", "Window", "Wordbooks", "letter_of"]
-
 STEP, WINDOW = ticks(STEP_S), ticks(WINDOW_S)
 
 Array = NDArray[np.float64]

@@ -13,8 +13,6 @@ from eyestream.sdk.chunk import Chunk
 from eyestream.wire.release import Meta
 from eyestream.wire.status import Budget
 
-__all__ = ["MOST_FEATURES", "MOST_FRAME_BYTES", "State", "chunk_frame", "described", "state_frame"]
-
 MOST_FEATURES = 1024
 """Features of a stream that are shown at most: each is a button and a picture."""
 

@@ -5,8 +5,6 @@ from typing import Literal
 
 from eyestream.wire.status import Status, StatusReason
 
-__all__ = ["Headline", "HeadlineFacts", "Sidecar", "headline"]
-
 Sidecar = Literal["there", "unsure", "away"]
 """Whether the stream's sidecar runs. Applications are not told which sidecar serves which device. So it is `away` when
 every sidecar of the broker is, and `unsure` when one is, until the stream's next chunk."""

@@ -25,8 +25,6 @@ from eyestream.monitor.watch import Watch
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ["require_extra", "serve"]
-
 HEAD_SECONDS = 2.0
 WRITE_SECONDS = 5.0
 IDLE_SECONDS = 10.0

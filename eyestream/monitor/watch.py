@@ -20,8 +20,6 @@ from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.release import Meta
 from eyestream.wire.status import Status
 
-__all__ = ["Watch"]
-
 KEPT_CHUNKS = 20
 """Frames kept of each stream, for a page that opens later."""
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from eyestream.errors import ConfigError, meant
 
-__all__ = ["ASKED_CALIBRATION", "FEATURE_SETS", "asked_features", "recognised_by", "sets_and_traits"]
-
 ASKED_CALIBRATION = "everyday-asked-64"
 """The shipped one."""
 

@@ -25,8 +25,6 @@ from eyestream.rim.mqtt.transport import CONNECT_SECONDS, Message, connect
 from eyestream.rim.plan import Plan
 from eyestream.wire.topics import budget_topic, gaze_topic, meta_topic, odometer_topic, private_topic, raw_topic
 
-__all__ = ["Others", "addresses_elsewhere", "broker_findings", "laptop_findings", "others_of"]
-
 Others = Mapping[str, Mapping[str, Endpoint]]
 """By broker, ``raw`` and ``private``: how those other than the sidecar get in, by who they are."""
 

@@ -11,8 +11,6 @@ from eyestream.ops.deployment.layout import CERTIFICATES, MANIFEST, SETTINGS, It
 from eyestream.ops.findings import Finding, bad, good
 from eyestream.rim.config import Settings
 
-__all__ = ["deployment_findings", "root_of"]
-
 _DAYS = 30
 """A certificate that is valid for fewer days is a fault."""
 

@@ -19,8 +19,6 @@ from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.plan import Plan, resolved
 
-__all__ = ["ConfigurationFindings", "added_findings", "configuration_findings", "host_findings"]
-
 _OTHERS, _OTHERS_WRITE = 0o077, 0o022
 _SECONDS_A_DAY = 86_400
 

@@ -18,18 +18,6 @@ from eyestream.ops.findings import Finding, bad, good
 from eyestream.rim.mqtt.endpoint import Endpoint, tls_fault
 from eyestream.rim.mqtt.transport import CONNECT_SECONDS
 
-__all__ = [
-    "NO_PORTS",
-    "Port",
-    "Ports",
-    "anonymous_login_finding",
-    "name_finding",
-    "ports_of",
-    "web_findings",
-    "web_listener",
-    "web_port_of",
-]
-
 _LOOPBACK = "127.0.0.1"
 
 _CONNECT = b"\x10\x0c\0\4MQTT\4\2\0\n\0\0"

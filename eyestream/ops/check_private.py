@@ -31,8 +31,6 @@ from eyestream.wire.envelope import MAX_U64
 from eyestream.wire.release import PrivateChunk, encode_meta, encode_private
 from eyestream.wire.topics import meta_topic, private_topic, sidecar_status_topic
 
-__all__ = ["owner_finding", "probe_id", "size_finding"]
-
 PROBE_SECONDS = 10.0
 """Wait for a probe to come back: half a megabyte a second is slower than any link that chunks of that size are for."""
 

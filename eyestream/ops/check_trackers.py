@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from eyestream.rim.plan import Plan
     from eyestream.rim.sources.source import Feeder
 
-__all__ = ["tracker_findings"]
-
 _LOOK_S = 9.0
 """For the first judgement of gaze that comes."""
 

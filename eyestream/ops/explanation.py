@@ -16,8 +16,6 @@ from eyestream.rim.plan.stream import StreamPlan
 from eyestream.rim.plan.words import measured_figures
 from eyestream.streams import GAZE
 
-__all__ = ["MOST_WORDS", "Part", "Situation", "as_html", "as_markdown", "as_text", "explanation"]
-
 MOST_WORDS = 250
 TITLE = "What this device tells others about your eyes"
 

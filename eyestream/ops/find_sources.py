@@ -18,8 +18,6 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources import core, lsl, neon
 from eyestream.rim.sources.gaze import Place
 
-__all__ = ["USUAL_HOSTS", "FoundSource", "find_sources"]
-
 USUAL_HOSTS = ("127.0.0.1", "neon.local", "pi.local")
 
 _ANY_HZ = 60.0

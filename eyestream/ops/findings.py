@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Finding", "bad", "good"]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

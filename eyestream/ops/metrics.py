@@ -21,21 +21,6 @@ from eyestream.errors import LinkError
 if TYPE_CHECKING:
     from eyestream.rim.sidecar.sidecar import Assembly, Sidecar
 
-__all__ = [
-    "PLANNED",
-    "Page",
-    "by_label",
-    "common_counters",
-    "counter",
-    "family",
-    "health",
-    "metrics",
-    "page_of_word",
-    "pages",
-    "serve",
-    "withheld_word",
-]
-
 Page = Callable[[], Awaitable[tuple[int, str]]]
 """Gives status and body."""
 

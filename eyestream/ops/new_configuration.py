@@ -15,16 +15,6 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.files.package_data import DATA
 from eyestream.streams import StreamSpec
 
-__all__ = [
-    "ChosenTables",
-    "at_broker",
-    "default_epsilon",
-    "fresh_configuration",
-    "of_features",
-    "of_mechanism",
-    "reach_of_features",
-]
-
 _REACH_S = 31.5
 """Seconds of gaze that a row of the 52 features depends on: its window of 30 s, and 1.47 s, the memory of the corpus'
 front end (smi-glasses). For another tracker `eyestream check` and `guarantee` know it."""

@@ -19,8 +19,6 @@ try:
 except ImportError:
     resource = None  # type: ignore[assignment]
 
-__all__ = ["Notifier", "keep_memory_private", "memory_is_private", "not_forbidden"]
-
 _GET_DUMPABLE, _SET_DUMPABLE = 3, 4
 _LINUX = ("linux", "android")  # Python 3.13 and later tell Android from Linux
 

@@ -21,8 +21,6 @@ from eyestream.wire.topics import GAZE_STREAM, every_topic, parse_topic
 if TYPE_CHECKING:
     from eyestream.rim.plan import Plan
 
-__all__ = ["LISTEN_S", "crosses_a_broker", "heard_streams", "served_streams", "unserved_words", "watch"]
-
 _LOG = logging.getLogger("eyestream.tracker")
 
 LISTEN_S = 1.5

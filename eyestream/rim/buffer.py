@@ -4,8 +4,6 @@ import asyncio
 from collections import OrderedDict, deque
 from typing import Generic, TypeVar
 
-__all__ = ["DropOldest", "FairQueue"]
-
 Item = TypeVar("Item")
 Sender = TypeVar("Sender")
 

@@ -12,8 +12,6 @@ from eyestream.core.mechanisms.registry import entry_of, register
 from eyestream.errors import ConfigError, meant
 from eyestream.gaze.entry import SHIPPED, FrontEndEntry
 
-__all__ = ["front_end_named", "imported", "mechanism_elsewhere", "mechanism_named"]
-
 Wanted = TypeVar("Wanted")
 
 

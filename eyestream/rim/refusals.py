@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from eyestream.streams import StreamKey
 
-__all__ = ["ABSENT", "AGAIN_S", "GAZE_REMEDIES", "REMEDIES", "Refusals"]
-
 _LOG = logging.getLogger("eyestream.tracker")
 
 AGAIN_S = 600.0

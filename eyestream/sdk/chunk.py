@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-__all__ = ["Chunk"]
-
 _NAMED, _LONGEST = 4, 40
 """Features that a refusal names at most, and characters of each."""
 

@@ -24,8 +24,6 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_DRIFT", "MOST_POINTS", "ChunkClock"]
-
 MOST_DRIFT = 200e-6
 """Two crystals of 100 ppm."""
 

@@ -22,8 +22,6 @@ from eyestream.wire import topics
 from eyestream.wire.release import CLAIM, Meta, PrivateChunk, decode_meta, decode_private
 from eyestream.wire.status import Budget, Reading, Status, decode_budget, decode_reading, decode_status
 
-__all__ = ["Chunks", "Connection", "Event", "Gap", "Silence"]
-
 _LOG = logging.getLogger("eyestream.odometer")
 
 _SILENT_CHUNKS = 3

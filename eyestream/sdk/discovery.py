@@ -17,8 +17,6 @@ from eyestream.wire.release import Meta, decode_meta, decode_private
 from eyestream.wire.status import Budget, Status, decode_budget, decode_reading, decode_status
 from eyestream.wire.topics import QOS, SIDECAR_STREAM, every_topic, parse_topic
 
-__all__ = ["Found", "discover", "discovering"]
-
 MOST_FOUND = 10_000
 """Streams and sidecars of a broker that are remembered; whoever may write there could invent more."""
 

@@ -22,8 +22,6 @@ import msgspec
 from eyestream.errors import ConfigError
 from eyestream.wire.status import Reading
 
-__all__ = ["OdometerWatch", "OtherLedger", "WentBack"]
-
 _MOST_LIVES = 64
 _MOST_LEDGERS = 8
 

@@ -24,8 +24,6 @@ from eyestream.wire import gaze, topics
 from eyestream.wire.raw import MAX_WEARER, ROWS, encode_raw, rows_hash, rows_per_message
 from eyestream.wire.release import decode_meta
 
-__all__ = ["Publisher"]
-
 GOODBYE_SECONDS = 3.0
 """Wait for the end message to be taken before leaving without it."""
 

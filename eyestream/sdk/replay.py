@@ -11,8 +11,6 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.sdk.publisher import Publisher
 from eyestream.wire.raw import rows_per_message
 
-__all__ = ["replay", "row_numbers"]
-
 MOST_ROWS = 64
 """Rows of one message at most; fewer when they are wide."""
 

@@ -17,26 +17,6 @@ from numpy.typing import NDArray
 
 from eyestream.errors import PayloadError
 
-__all__ = [
-    "FLOAT32",
-    "FLOAT64",
-    "MAX_PAYLOAD_BYTES",
-    "MAX_RELEASE_BYTES",
-    "MAX_U64",
-    "MOST_NESTED",
-    "MOST_WALKED",
-    "REASONS",
-    "U64",
-    "VERSION",
-    "Envelope",
-    "Shape",
-    "documented",
-    "from_bin",
-    "open_envelope",
-    "refuse",
-    "to_bin",
-]
-
 VERSION = 1
 MAX_PAYLOAD_BYTES = 65_536
 """Cap on `raw`, `status` and `budget`, checked before a byte is decoded (msgpack can grow 73 times in memory)."""

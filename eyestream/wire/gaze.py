@@ -19,8 +19,6 @@ from eyestream.wire.envelope import (
 )
 from eyestream.wire.raw import MAX_ROWS
 
-__all__ = ["decode_gaze", "encode_gaze"]
-
 
 class _GazeMessage(Envelope, frozen=True):
     schema: U64

@@ -25,8 +25,6 @@ from eyestream.wire.envelope import (
     to_bin,
 )
 
-__all__ = ["MAX_ROWS", "MAX_WEARER", "ROWS", "RawRows", "decode_raw", "encode_raw", "rows_hash", "rows_per_message"]
-
 MAX_ROWS = 4096
 """Most rows in one `raw` message."""
 

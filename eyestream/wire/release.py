@@ -24,18 +24,6 @@ from eyestream.wire.envelope import (
     to_bin,
 )
 
-__all__ = [
-    "CLAIM",
-    "MAX_SECONDS",
-    "Meta",
-    "PrivateChunk",
-    "claim_hash",
-    "decode_meta",
-    "decode_private",
-    "encode_meta",
-    "encode_private",
-]
-
 MAX_SECONDS = 1e15
 """Longest chunk, and latest place in a session: thirty million years. Readers multiply and round it safely."""
 

@@ -7,8 +7,6 @@ packet's time is known from the first report on. Counts are 32 bits wide and wra
 import struct
 from typing import NamedTuple
 
-__all__ = ["GAZE_BYTES", "NeonGaze", "RtpClock", "RtpPacket", "read_gaze", "read_reports", "read_rtp"]
-
 _SECONDS_1900_TO_1970 = 2_208_988_800
 _SENDER_REPORT = 200
 _NAN = float("nan")

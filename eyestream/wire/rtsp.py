@@ -6,8 +6,6 @@ from urllib.parse import urljoin
 
 from eyestream.errors import LinkError
 
-__all__ = ["Description", "RtspAnswer", "read_description", "read_head", "request"]
-
 _STATUS = re.compile(rb"(?:RTSP|HTTP)/1\.[01] (\d{3})\b")
 _CLOCK = re.compile(r"(\d{1,3}) [^/\s]{1,64}/(\d{1,9})\b")
 _MOST_BODY = 1 << 20

@@ -20,30 +20,6 @@ import msgspec
 from eyestream.wire.envelope import MAX_RELEASE_BYTES, MAX_U64, Envelope, open_envelope, refuse
 from eyestream.wire.topics import NAME
 
-__all__ = [
-    "CEILINGS",
-    "STATES",
-    "STATUS_REASONS",
-    "Budget",
-    "CeilingName",
-    "Owner",
-    "Presence",
-    "Reading",
-    "State",
-    "Status",
-    "StatusReason",
-    "decode_budget",
-    "decode_owner",
-    "decode_presence",
-    "decode_reading",
-    "decode_status",
-    "encode_budget",
-    "encode_owner",
-    "encode_presence",
-    "encode_reading",
-    "encode_status",
-]
-
 State = Literal["online", "exhausted", "degraded", "offline", "paused"]
 StatusReason = Literal[
     "ready",  # online: chunks that fall due are released

@@ -11,36 +11,6 @@ from typing import Literal, cast, get_args
 from eyestream.errors import ConfigError
 from eyestream.wire.envelope import VERSION, refuse
 
-__all__ = [
-    "FEATURE_STREAM",
-    "GAZE_STREAM",
-    "NAME",
-    "OWNER_FILTER",
-    "OWNER_LEAF",
-    "QOS",
-    "RAW_QOS",
-    "RETAINED",
-    "SIDECAR_STREAM",
-    "Leaf",
-    "Topic",
-    "answer_topic",
-    "ask_topic",
-    "budget_topic",
-    "every_topic",
-    "gaze_topic",
-    "is_name",
-    "meta_topic",
-    "odometer_topic",
-    "owner_topic",
-    "parse_topic",
-    "private_topic",
-    "raw_topic",
-    "refuse_shared",
-    "sidecar_of",
-    "sidecar_status_topic",
-    "status_topic",
-]
-
 Leaf = Literal["raw", "private", "meta", "status", "budget", "odometer"]
 FEATURE_STREAM = "features"
 GAZE_STREAM = "gaze"

@@ -15,8 +15,6 @@ from eyestream_fleet.nats.opening import opened
 from eyestream_fleet.roll import read_roll
 from eyestream_fleet.table import FleetSettings
 
-__all__ = ["fleet_findings"]
-
 _OTHERS = 0o077
 
 Found = tuple[str, str | None, str]

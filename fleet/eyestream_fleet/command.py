@@ -23,8 +23,6 @@ from eyestream_fleet.log import partition_of
 from eyestream_fleet.table import fleet_of
 from eyestream_fleet.worker import ShardWorker
 
-__all__ = ["add_parser", "main", "worker_health", "worker_metrics", "worker_pages"]
-
 _LOG = logging.getLogger("eyestream.shard")
 
 

@@ -1,7 +1,5 @@
 """The commands that a fleet adds to `eyestream`."""
 
-__all__ = ["COMMANDS"]
-
 COMMANDS = {
     "shard": (
         "eyestream_fleet.command",

@@ -10,8 +10,6 @@ from typing import Any
 from eyestream.errors import ConfigError
 from eyestream.rim.config import load
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -51,17 +51,6 @@ from eyestream_fleet.shard import Shard
 from eyestream_fleet.table import FleetSettings, fleet_of
 from eyestream_fleet.worker import PAUSE_S, ShardWorker
 
-__all__ = [
-    "FOLLOW_S",
-    "ShardStatus",
-    "accept_shard",
-    "change_shard",
-    "copies_of_shard",
-    "enrol",
-    "found_shard",
-    "run_shard",
-]
-
 FOLLOW_S = 2.0
 """From one look at a roll to the next: a device that is enrolled waits so long at most."""
 

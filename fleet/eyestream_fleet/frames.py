@@ -14,8 +14,6 @@ import msgspec
 
 from eyestream.errors import ShardError
 
-__all__ = ["Border", "Contents", "ReleasedChunk", "Step", "pack", "unpack"]
-
 _HEAD = struct.Struct("<I16s")
 _FIRST = b"eyestream shard 1"
 

@@ -10,8 +10,6 @@ from typing import Protocol
 
 from eyestream.streams import StreamKey
 
-__all__ = ["Bounds", "Entry", "Log", "Publication", "partition_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bounds:

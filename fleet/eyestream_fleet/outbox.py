@@ -23,8 +23,6 @@ from eyestream.errors import ShardError
 from eyestream.rim.ledger.file import LedgerFile, create_file
 from eyestream_fleet.frames import Contents, ReleasedChunk, Step, pack, unpack
 
-__all__ = ["DurableOutbox", "create_outbox"]
-
 _TOO_LONG = 1 << 26
 """Bytes after the last rewriting from which on the file is written again."""
 

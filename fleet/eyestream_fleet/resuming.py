@@ -16,8 +16,6 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.streams import StreamKey
 from eyestream_fleet.frames import Border, Contents
 
-__all__ = ["ChunkKey", "Seal", "last_rows", "reserved", "resumed"]
-
 _LOG = logging.getLogger("eyestream.shard")
 
 ChunkKey = tuple[StreamKey, int, int]

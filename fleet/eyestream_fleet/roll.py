@@ -16,8 +16,6 @@ from eyestream.errors import ConfigError, ShardError
 from eyestream.wire.topics import is_name
 from eyestream_fleet.log import partition_of
 
-__all__ = ["Roll", "by_partition", "followed", "read_roll", "unpack_roll"]
-
 
 class Roll(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The devices of one partition.

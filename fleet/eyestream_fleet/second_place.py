@@ -9,8 +9,6 @@ from typing import NamedTuple, Protocol
 from eyestream.errors import LinkError, ShardError
 from eyestream.rim.ledger.second_place import Lengths, Remembered, announce, settle
 
-__all__ = ["Life", "RevisedPlace", "SecondPlace", "begin_life", "recalled"]
-
 
 class SecondPlace(Protocol):
     """Remembers by the name of a ledger. An object of this kind serves one process, and one call at a time."""

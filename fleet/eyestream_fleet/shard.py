@@ -47,8 +47,6 @@ from eyestream_fleet.log import Bounds, Entry, partition_of
 from eyestream_fleet.outbox import DurableOutbox
 from eyestream_fleet.resuming import ChunkKey, Seal, last_rows, reserved, resumed
 
-__all__ = ["Position", "Shard"]
-
 _LOG = logging.getLogger("eyestream.shard")
 
 _LOG = logging.getLogger("eyestream.shard")

@@ -14,8 +14,6 @@ from eyestream.rim.config import AddedTable, BrokerSettings, Settings
 if TYPE_CHECKING:
     from eyestream.claims.facts import TrustModel
 
-__all__ = ["LEDGER", "FleetSettings", "fleet_of"]
-
 LEDGER = "ledger"
 """The name of the ledger in a shard's folder."""
 

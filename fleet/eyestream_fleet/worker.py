@@ -23,8 +23,6 @@ from eyestream_fleet.log import Entry, Log, Publication
 from eyestream_fleet.second_place import Life
 from eyestream_fleet.shard import Shard
 
-__all__ = ["PAUSE_S", "ShardWorker"]
-
 _AT_ONCE = 256
 """Messages that are read together, and chunks that are published together, at most."""
 

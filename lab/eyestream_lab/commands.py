@@ -1,7 +1,5 @@
 """The commands that the laboratory adds to `eyestream`."""
 
-__all__ = ["COMMANDS"]
-
 COMMANDS = {
     "demo": ("eyestream_lab.demo.command", "watch it work: broker, recording, sidecar and application in one terminal"),
     "advise": ("eyestream_lab.cli.advise", "recommend a calibration and an epsilon, and show what to expect"),

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 
 from eyestream.errors import LinkError
 
-__all__ = ["embedded_broker"]
-
 STOP_SECONDS = 3.0
 """amqtt's shutdown hangs on some Pythons; every stop is bounded."""
 

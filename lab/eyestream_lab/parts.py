@@ -18,17 +18,6 @@ from eyestream.doors import installed, loaded
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.elsewhere import imported
 
-__all__ = [
-    "FILTERED",
-    "LaboratoryPart",
-    "StudyForm",
-    "beginning_of_gaze",
-    "calibrate",
-    "declared_range",
-    "part_of",
-    "register_part",
-]
-
 Wanted = TypeVar("Wanted")
 
 FILTERED = {"shrink": True, "smooth": True, "clip": True}

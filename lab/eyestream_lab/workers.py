@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 
 from eyestream.errors import ConfigError, LinkError
 
-__all__ = ["Workers", "workers"]
-
 Answer = TypeVar("Answer")
 
 _LOSSES = 10

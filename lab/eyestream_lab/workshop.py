@@ -16,8 +16,6 @@ from pathlib import Path
 from eyestream.errors import ConfigError
 from eyestream.rim.ledger.file import held_alone
 
-__all__ = ["once", "sync", "sync_all", "workshop", "write_whole"]
-
 
 @contextlib.contextmanager
 def workshop(out: Path, mark: str) -> Iterator[Path]:

@@ -17,8 +17,6 @@ from eyestream.sdk.subscriber import subscribe
 from eyestream_openxr.place import PAGE
 from eyestream_openxr.wire import PAGE_BYTES, Page
 
-__all__ = ["HOLD_S", "PageFile", "bridging", "page_of"]
-
 HOLD_S = 1.8
 """How long a tile is shown when no other one follows. One comes each second, so the sidecar is gone by then."""
 

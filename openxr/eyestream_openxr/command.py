@@ -13,8 +13,6 @@ from eyestream_openxr.install import DISABLE, LAYER_NAME, install, manifests, re
 from eyestream_openxr.place import PAGE, SOCKET, open_folder, usual_folder
 from eyestream_openxr.wire import read_page
 
-__all__ = ["add_parser", "main"]
-
 _STALE_NS = 1_500_000_000
 
 

@@ -1,7 +1,5 @@
 """The command that this distribution adds to `eyestream`."""
 
-__all__ = ["COMMANDS"]
-
 COMMANDS = {
     "openxr": ("eyestream_openxr.command", "gaze of programs that use OpenXR: install the layer, show released gaze"),
 }

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError
 
-__all__ = ["DISABLE", "LAYER_NAME", "Manifest", "install", "manifests", "remove"]
-
 LAYER_NAME = "XR_APILAYER_EYESTREAM_private_gaze"
 DISABLE = "EYESTREAM_XR_DISABLE"
 """A loader demands that a variable switches an implicit layer off."""

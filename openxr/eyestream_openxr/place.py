@@ -6,8 +6,6 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError
 
-__all__ = ["PAGE", "SOCKET", "SYSTEM", "open_folder", "usual_folder"]
-
 SYSTEM = Path("/run/eyestream-openxr")
 """For a sidecar and a bridge of users of their own. The layer looks here first."""
 

@@ -23,8 +23,6 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 from eyestream_openxr import wire
 from eyestream_openxr.place import SOCKET, open_folder, usual_folder
 
-__all__ = ["OPENXR", "OpenXrOptions", "OpenXrSource"]
-
 MOST_PROGRAMS = 8
 SILENT_S = 1.0
 OLDEST_NS, SOONEST_NS = 2_000_000_000, 100_000_000

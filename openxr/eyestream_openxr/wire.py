@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from eyestream.errors import PayloadError
 
-__all__ = ["MOST_SAMPLES", "PAGE_BYTES", "SAMPLE", "Page", "packed", "read_page", "samples"]
-
 VERSION = 1
 MOST_SAMPLES = 32
 

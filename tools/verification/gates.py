@@ -15,13 +15,13 @@ SERVICE, ALL = "the running default service", "all distributions"
 
 MOST_MODULES = {SERVICE: 114}
 MOST_LINES = {
-    SERVICE: 20_360,
-    "eyestream": 40_000,
-    "eyestream/core": 10_970,
-    "lab/eyestream_lab": 32_300,
-    "fleet/eyestream_fleet": 3_830,
-    "openxr/eyestream_openxr": 640,
-    ALL: 76_900,
+    SERVICE: 19_700,
+    "eyestream": 39_100,
+    "eyestream/core": 10_660,
+    "lab/eyestream_lab": 31_800,
+    "fleet/eyestream_fleet": 3_800,
+    "openxr/eyestream_openxr": 600,
+    ALL: 75_250,
 }
 """The most that each may have; blank lines and docstrings count."""
 

@@ -18,8 +18,6 @@ from eyestream.core.calibration import PerFeatureTables
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.noise.laws import COORDINATE_DEVIATION
 
-__all__ = ["CHUNKS", "DIFFERENCES", "VALUES", "AdditiveBound"]
-
 Array = NDArray[np.float64]
 
 _NEAR = 20_000  # chunks beyond it count like the last one before

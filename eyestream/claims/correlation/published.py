@@ -18,8 +18,6 @@ from eyestream.core.mechanisms.entry import referred
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import ConfigError
 
-__all__ = ["OUTWARD", "Correlated", "CrossChunkBound", "PublishedClass", "bound_of", "session_claim", "side"]
-
 OUTWARD = 1 + 2.0**-40
 """Factor of every bound, so that rounding makes no bound smaller."""
 

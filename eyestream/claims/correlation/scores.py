@@ -13,8 +13,6 @@ from eyestream.claims.correlation.published import OUTWARD, PublishedClass
 from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.klt.core import JointCore
 
-__all__ = ["SCORES", "ScoreBound", "advantage", "forward_bound", "log_tail"]
-
 Array = NDArray[np.float64]
 
 _TAIL = -8.0

@@ -13,8 +13,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["L1Lattice", "L2Lattice", "l1_factor", "l2_factor", "steps_for"]
-
 _GRID_BITS = 20
 _COARSEST_GRID_BITS = 10
 _EXTENT_BITS = 30

@@ -36,23 +36,6 @@ from eyestream.core.noise.laws import COORDINATE_DEVIATION, DIGIT_DEVIATION, Lap
 from eyestream.core.portable import total
 from eyestream.errors import CalibrationError, ConfigError
 
-__all__ = [
-    "SHOWN_BY",
-    "TRANSIENT_POLE",
-    "AdditiveCore",
-    "AdditiveStep",
-    "Factor",
-    "Lattice",
-    "Output",
-    "PostProcessing",
-    "PrivateStep",
-    "ReleasedColumns",
-    "Smoother",
-    "core_of",
-    "given",
-    "law_of",
-]
-
 Array = NDArray[np.float64]
 
 STEPS = 64

@@ -8,8 +8,6 @@ from fractions import Fraction
 
 from eyestream.core.leakage import PRECISION, composed_gain, leakage
 
-__all__ = ["ball_gain", "laplace_gain"]
-
 _DENOMINATOR = 2**128
 _UP = 1 + Fraction(1, 10**50)  # far above the rounding errors of 70 significant digits
 _NOTHING = -1000  # e^-1000 is far below the margin of _UP

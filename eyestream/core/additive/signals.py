@@ -31,20 +31,6 @@ from numpy.typing import NDArray
 from eyestream.core.portable import quarter_sine
 from eyestream.core.spectrum import RealFourier, Way, coordinate_count, difference, integrate, most_coefficients
 
-__all__ = [
-    "CHUNKS",
-    "DIFFERENCES",
-    "VALUES",
-    "DifferenceFourierTransform",
-    "FourierTransform",
-    "Signals",
-    "TimeTransform",
-    "Transform",
-    "cfpa_noise",
-    "dcfpa_noise",
-    "lpa_noise",
-]
-
 
 def lpa_noise(n: int) -> NDArray[np.float64]:
     """N of LPA, (1,): 2 n, with r the radius of the L1 ball."""

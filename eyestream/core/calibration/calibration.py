@@ -21,8 +21,6 @@ from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark, same_rate
 from eyestream.version import VERSION
 
-__all__ = ["SCHEMA_VERSION", "Calibration", "Provenance", "product"]
-
 SCHEMA_VERSION = 1
 
 

@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from eyestream.core.portable import is_positive, product
 from eyestream.errors import CalibrationError
 
-__all__ = ["STORED_NAMES", "JointTables", "PerFeatureTables", "Tables"]
-
-
 STORED_NAMES: Mapping[str, str] = {"stable_variance": "stays", "transient_variance": "forgets"}
 """Names of fields in files, and so in content hashes, where they differ from those here."""
 

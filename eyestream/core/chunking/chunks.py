@@ -13,23 +13,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.chunking.settings import DeviceSettings
 
-__all__ = [
-    "VERSION",
-    "BufferState",
-    "ChunkBuffer",
-    "ChunkState",
-    "DeviceState",
-    "DueChunk",
-    "RowSpan",
-    "SessionState",
-    "array_of",
-    "bytes_of",
-    "chunk_of",
-    "chunk_state",
-    "decode",
-    "encode",
-]
-
 VERSION = 2
 
 State = TypeVar("State", bound=msgspec.Struct)

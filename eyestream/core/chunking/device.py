@@ -44,11 +44,6 @@ from eyestream.errors import PayloadError
 from eyestream.wire.envelope import MAX_U64
 from eyestream.wire.raw import RawRows
 
-__all__ = [
-    "Clock",
-    "Device",
-]
-
 _LONGEST_STEP_S = 86_400.0
 _ROUNDING_S = 1e-6
 

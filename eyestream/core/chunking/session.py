@@ -37,8 +37,6 @@ from eyestream.core.chunking.chunks import ChunkBuffer, DueChunk, RowSpan, Sessi
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.wire.envelope import MAX_U64
 
-__all__ = ["RowCounters", "SessionChunker", "WaitingChunk", "border_of"]
-
 _SLACK = 1.01  # a tracker may be one per cent slower than it says before rows come after the due time
 
 

@@ -7,8 +7,6 @@ from typing import Literal, get_args
 from eyestream.errors import ConfigError
 from eyestream.streams import MAX_RATE_HZ, StreamKey
 
-__all__ = ["MAX_IDLE_CHUNKS", "DeviceSettings", "Release"]
-
 MAX_IDLE_CHUNKS = 65_536
 
 Release = Literal["on_row", "on_clock"]

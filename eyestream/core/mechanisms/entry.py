@@ -19,8 +19,6 @@ from eyestream.errors import ConfigError
 from eyestream.problems import Problems
 from eyestream.strict import Reader, TablePlace
 
-__all__ = ["Beginning", "Entry", "NoOptions", "referred"]
-
 
 def referred(part: Any) -> Any:
     """The object of a reference ``package.module:NAME``; anything but a text stands for itself."""

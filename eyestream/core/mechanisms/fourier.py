@@ -52,8 +52,6 @@ from eyestream.core.protection import additive_protection
 from eyestream.core.spectrum import Way, coordinate_count, coordinate_weights, most_coefficients
 from eyestream.errors import ConfigError
 
-__all__ = ["CFPA", "CFPA_ENTRY", "DCFPA", "DCFPA_ENTRY", "SPACE", "FourierOptions", "Space", "fourier_core"]
-
 Array = NDArray[np.float64]
 
 

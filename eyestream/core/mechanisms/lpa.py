@@ -29,8 +29,6 @@ from eyestream.core.noise import Noise
 from eyestream.core.protection import additive_protection
 from eyestream.errors import ConfigError
 
-__all__ = ["ENTRY", "LPA"]
-
 Array = NDArray[np.float64]
 
 

@@ -24,20 +24,6 @@ from eyestream.doors import installed, loaded
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.streams import same_rate
 
-__all__ = [
-    "DEFAULT",
-    "PRODUCT",
-    "beginnings",
-    "build",
-    "check_live",
-    "check_mechanism_class",
-    "check_schema",
-    "entries",
-    "entry_of",
-    "names",
-    "register",
-]
-
 
 def check_mechanism_class(mechanism: Any) -> None:
     """Refuse a class that is no mechanism, or does not declare its name, claim and domain.

@@ -13,8 +13,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bits", "Law", "Noise", "SecureNoise", "SystemBits", "certified_source", "is_certified"]
-
 
 class Bits(Protocol):
     """A source of independent, uniform 32-bit words."""

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.noise import Bits
 
-__all__ = ["Buffers", "Digits", "digit_odds", "digit_thresholds", "digits_within", "exactly"]
-
 _CONTEXT = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _SLACK = Decimal(10) ** -40
 

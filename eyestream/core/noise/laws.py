@@ -28,14 +28,6 @@ from numpy.typing import NDArray
 from eyestream.core.noise import Bits
 from eyestream.core.noise.digits import Buffers, Digits, digits_within
 
-__all__ = [
-    "COORDINATE_DEVIATION",
-    "DIGIT_DEVIATION",
-    "LaplaceLaw",
-    "digits_for",
-    "ideal_rate",
-]
-
 DIGIT_DEVIATION = 2.0**-31  # of log p and of log(1 - p): |p' - p| <= 2^-33 2^-e, and p > 2^-1 2^-e (or p >= 1/4, e = 0)
 _MARGIN = 64.0  # in units of 1 / rate, on both sides of the interval together
 _LARGEST_DIGITS = 34

@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 from eyestream.core.leakage import response_gain
 from eyestream.core.noise import Bits
 
-__all__ = ["ResponseLaw", "keep_probability"]
-
 _DENOMINATOR = 2**128
 _CONTEXT = Context(prec=120, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _OUTWARD = _CONTEXT.add(1, Decimal(10) ** -100)

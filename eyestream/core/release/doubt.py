@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
 
-__all__ = ["DOUBTS", "RowDoubts"]
-
 DOUBTS: dict[str, str] = {
     "same": "for a minute every row was the same. The tracker may be off, or send a placeholder such as zeros",
     "unit": "for a minute the angles in its rows lay far outside of what the calibration was made from. The unit is "

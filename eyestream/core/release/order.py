@@ -48,16 +48,6 @@ from eyestream.core.reservation import Granted, Obstacle, Request, RowMark, With
 from eyestream.core.wearers import MOST_WEARERS
 from eyestream.wire.raw import RawRows
 
-__all__ = [
-    "Drop",
-    "DropReason",
-    "Effect",
-    "Release",
-    "ReleaseOrder",
-    "Reserve",
-    "Withhold",
-]
-
 DropReason = Literal["ledger", "stopped", "paused", "switched"]
 """``ledger``: it cannot be written any more; ``stopped``: the end came before the ledger was asked; ``paused``: the
 wearer said no before it was released; ``switched``: somebody else put the device on."""

@@ -26,8 +26,6 @@ from eyestream.streams import StreamKey
 from eyestream.wire.raw import RawRows
 from eyestream.wire.release import PrivateChunk, encode_private
 
-__all__ = ["ChunkCounters", "Condition", "Outcome", "Settled", "StreamRelease"]
-
 Condition = Literal["ready", "mechanism"] | Obstacle
 """Fate of the last due chunk: it was released, its mechanism failed, or the obstacle that withheld it.
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from eyestream.core.tiles.field import Field
 from eyestream.errors import CalibrationError
 
-__all__ = ["SHARE", "UNIT", "TileCalibration"]
-
 Whole = NDArray[np.int32]
 
 UNIT = 2**24

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEAST_SEEN", "Field", "dwelt"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

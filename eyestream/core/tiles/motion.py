@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.tiles.calibration import SHARE, UNIT, TileCalibration
 
-__all__ = ["Belief", "Motion"]
-
 Array = NDArray[np.float64]
 
 

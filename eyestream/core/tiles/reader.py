@@ -15,8 +15,6 @@ from eyestream.core.tiles.motion import Belief, Motion
 from eyestream.core.tiles.size import word_bits
 from eyestream.core.tiles.tiling import tiling
 
-__all__ = ["Gaze", "TileCode", "WordReader"]
-
 Array = NDArray[np.float64]
 
 

@@ -13,8 +13,6 @@ from eyestream.core.noise import Noise
 from eyestream.core.tiles.field import dwelt
 from eyestream.core.tiles.reader import WordReader
 
-__all__ = ["responded", "word_of"]
-
 
 def responded(occupancy: NDArray[np.int64], reader: WordReader, noise: Noise) -> int:
     """The released word of a slot, whose tiling `reader` has; the reader does not take it."""

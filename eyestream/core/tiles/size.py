@@ -5,8 +5,6 @@ from decimal import Decimal, localcontext
 from eyestream.core.charge import spendable
 from eyestream.errors import ConfigError
 
-__all__ = ["LEAST_EPSILON", "MOST_BITS", "MOST_EPSILON", "slots_touched", "word_bits"]
-
 MOST_BITS = 5
 """More tiles than 32 would be finer than the eye keeps to within a slot."""
 

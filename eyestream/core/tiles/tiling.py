@@ -8,8 +8,6 @@ on them.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["tiling"]
-
 Array = NDArray[np.float64]
 Rectangle = tuple[int, int, int, int]  # rows from, to; columns from, to
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError
 
-__all__ = ["become_owner", "ids", "make_accounts"]
-
 _SECONDS = 60
 
 

@@ -23,8 +23,6 @@ try:
 except ImportError:
     raise ConfigError("certificates need a library that is not installed: pip install 'eyestream[deploy]'") from None
 
-__all__ = ["CertificateAndKey", "days_left", "new_authority", "new_certificate", "new_password", "password_line"]
-
 _ROUNDS = 101
 """Iterations that `mosquitto_passwd` uses; enough for 192 random bits."""
 

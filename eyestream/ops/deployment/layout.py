@@ -21,35 +21,6 @@ from eyestream.ops.new_configuration import fresh_configuration
 from eyestream.rim.config.tables import LOCAL_BROKER
 from eyestream.rim.files.package_data import DATA
 
-__all__ = [
-    "APPLICATION",
-    "CERTIFICATES",
-    "LEDGER",
-    "MANIFEST",
-    "PORTS",
-    "PRIVATE",
-    "RAW",
-    "SETTINGS",
-    "SIDECAR",
-    "TRACKER",
-    "UNITS",
-    "Item",
-    "Manifest",
-    "Outside",
-    "acl_text",
-    "at",
-    "conf_text",
-    "digest",
-    "manifest_of",
-    "places",
-    "read_manifest",
-    "readme_text",
-    "settings_text",
-    "sysusers_text",
-    "tmpfiles_text",
-    "unit_text",
-]
-
 SIDECAR, RAW, PRIVATE = "eyestream", "eyestream-raw", "eyestream-private"
 TRACKER, APPLICATION = "eyestream-tracker", "eyestream-application"
 UNITS = (RAW, PRIVATE, SIDECAR)

@@ -27,8 +27,6 @@ from eyestream.ops.deployment.credentials import (
 from eyestream.ops.deployment.layout import MANIFEST, Item, Manifest, Outside, at, digest, manifest_of, read_manifest
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 
-__all__ = ["RENEW_DAYS", "check_free", "deploy", "owners_of", "renew"]
-
 RENEW_DAYS = 90
 """A certificate that is valid for fewer days gets a successor."""
 

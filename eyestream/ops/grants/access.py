@@ -15,8 +15,6 @@ from typing import Protocol
 from eyestream.ops.deployment.layout import acl_text
 from eyestream.wire.topics import SIDECAR_STREAM, every_topic
 
-__all__ = ["Broker", "Hears", "list_of", "matches", "rights_to", "with_rights"]
-
 Hears = Callable[[str], bool]
 """Whether a login that is open hears what is published at a topic."""
 

@@ -24,8 +24,6 @@ from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 
-__all__ = ["Files"]
-
 _CLOSED = "#revoked "
 _MOMENT = "eyestream-moment-"
 _OTHER_MEANS = [[word] for word in ("use_identity_as_username", "use_subject_as_username", "plugin", "auth_plugin")]

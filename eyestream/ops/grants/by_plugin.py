@@ -18,8 +18,6 @@ from eyestream.rim.config import LoginSettings, Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
 
-__all__ = ["Plugin"]
-
 _TOPIC = "$CONTROL/dynamic-security/v1"
 _OURS = "eyestream/#"
 _FIRST = 1000

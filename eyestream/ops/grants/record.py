@@ -14,8 +14,6 @@ import msgspec
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.file import put
 
-__all__ = ["GrantEntry", "append", "last_grant", "read_record", "record_beside"]
-
 
 class GrantEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One change: when, in seconds since 1970, what, to which application, and what the stream released then."""

@@ -24,8 +24,6 @@ from typing import Any
 from eyestream.core.purposes import PURPOSES, TASKS, Row, Wish, choose
 from eyestream.errors import ConfigError, meant
 
-__all__ = ["check_window", "load_table", "resolve_purpose"]
-
 _ADVICE = Path(__file__).resolve().parents[2] / "data" / "advice.json"
 _USUAL = {
     name: f"{wish.epsilon_per_minute:g} is what `eyestream init --purpose` writes" for name, wish in PURPOSES.items()

@@ -16,26 +16,6 @@ from eyestream.strict import NAME, ONE_LINE
 if TYPE_CHECKING:
     from eyestream.claims.facts import TrustModel
 
-__all__ = [
-    "LOCAL_BROKER",
-    "AddedTable",
-    "BrokerSettings",
-    "BudgetSettings",
-    "ControlSettings",
-    "DeviceEntry",
-    "LimitSettings",
-    "LogSettings",
-    "LoginSettings",
-    "MetricsSettings",
-    "PrivacySettings",
-    "Settings",
-    "SidecarSettings",
-    "SourceEntry",
-    "StreamBudgetSettings",
-    "StreamSettings",
-    "WearerBudgetSettings",
-]
-
 Name = Annotated[str, msgspec.Meta(pattern=NAME)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]

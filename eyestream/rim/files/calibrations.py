@@ -18,8 +18,6 @@ from eyestream.errors import CalibrationError, meant
 from eyestream.rim.files.package_data import DATA
 from eyestream.streams import FrontEndMark
 
-__all__ = ["load", "save", "shipped"]
-
 _SHIPPED = DATA / "calibrations"
 
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.

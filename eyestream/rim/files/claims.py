@@ -8,8 +8,6 @@ import msgspec
 from eyestream.errors import RecordingError
 from eyestream.rim.files.recordings import check_file
 
-__all__ = ["load_claim"]
-
 _MOST_BYTES = 1 << 20
 
 

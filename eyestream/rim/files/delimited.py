@@ -14,17 +14,6 @@ from numpy.typing import NDArray
 from eyestream.errors import RecordingError
 from eyestream.rim.files.fast_tables import fast_columns
 
-__all__ = [
-    "DELIMITERS",
-    "is_number",
-    "is_packed",
-    "opened",
-    "read_columns",
-    "read_header",
-    "read_numbers",
-    "reading",
-]
-
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": " "}
 """By the words that profiles and layouts have for them."""
 

@@ -13,8 +13,6 @@ from eyestream.rim.files import recordings
 from eyestream.rim.files.gaze import GazeRecording, load_gaze
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["LEAST_FORWARD", "LONGEST_PAUSE_S", "extract", "load_rows", "stem"]
-
 LONGEST_PAUSE_S = 86_400.0
 """A recording may be interrupted for a day at most; rows in the pause are NaN."""
 

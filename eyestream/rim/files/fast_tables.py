@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fast_columns"]
-
 FEWEST_BYTES = 1 << 20
 """For a shorter file the library takes longer to load than the file to read."""
 

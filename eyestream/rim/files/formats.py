@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from eyestream.rim.files.gaze_columns import GazeColumns
     from eyestream.rim.files.recordings import Recording
 
-__all__ = ["Format", "endings", "format_of"]
-
 
 @dataclass(frozen=True)
 class Format:

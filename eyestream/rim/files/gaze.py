@@ -27,8 +27,6 @@ from eyestream.rim.files.formats import Format, endings, format_of
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
 from eyestream.rim.files.recordings import check_file
 
-__all__ = ["LETTERS", "GazeRecording", "load_gaze", "recording_of"]
-
 LETTERS = {"f": "F", "fixation": "F", "s": "S", "saccade": "S", "b": "B", "blink": "B", "-": "-", "": "-"}
 """Letters for the words of events in a column of labels; any other word is another event."""
 _OTHER = "?"

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from eyestream.gaze.intake import PER_S
 from eyestream.gaze.profile import Profile
 
-__all__ = ["UNITS", "GazeColumns", "wanted_columns"]
-
 Array = NDArray[np.float64]
 
 UNITS = {

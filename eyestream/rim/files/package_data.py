@@ -5,8 +5,6 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError, meant
 
-__all__ = ["DATA", "path_of"]
-
 DATA = Path(__file__).resolve().parents[2] / "data"
 """Found without `importlib.resources`, which costs a sidecar memory that it never uses: the package is a folder."""
 

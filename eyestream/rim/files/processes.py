@@ -6,8 +6,6 @@ from eyestream.claims.correlation.published import PublishedClass
 from eyestream.errors import ConfigError
 from eyestream.rim.files.package_data import DATA, path_of
 
-__all__ = ["SHIPPED", "load_process"]
-
 _FOLDER = DATA / "processes"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))

@@ -7,8 +7,6 @@ from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
 from eyestream.rim.files.package_data import DATA, path_of
 
-__all__ = ["SHIPPED", "load_profile", "matching_profiles"]
-
 _FOLDER = DATA / "profiles"
 
 SHIPPED = tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))

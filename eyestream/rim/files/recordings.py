@@ -24,8 +24,6 @@ from eyestream.rim.files.formats import Format, endings, format_of
 from eyestream.rim.files.profiles import matching_profiles
 from eyestream.streams import FrontEndMark
 
-__all__ = ["Recording", "check_file", "load", "refuse_gaze", "save"]
-
 # What zip, zlib and numpy raise for a file with wrong bytes in it; RuntimeError is zip's word for an encrypted one.
 _DAMAGED = (ValueError, OSError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 

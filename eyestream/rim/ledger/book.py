@@ -54,8 +54,6 @@ from eyestream.rim.ledger.snapshot import (
 )
 from eyestream.streams import StreamKey
 
-__all__ = ["MOST_UNSYNCED", "Book", "LedgerStream", "no_collection", "read_book"]
-
 MOST_UNSYNCED = 512
 """Records that may wait to be made durable; a longer stretch of damage is not a torn append."""
 

@@ -24,8 +24,6 @@ except ImportError:
 if TYPE_CHECKING:
     from eyestream.rim.ledger.seal import Seal, SealedFile
 
-__all__ = ["LedgerFile", "create_file", "held_alone", "is_held", "put", "read_pieces"]
-
 _PIECE_BYTES = 1 << 22
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY

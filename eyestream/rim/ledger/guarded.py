@@ -24,8 +24,6 @@ from eyestream.rim.ledger.second_place import (
 )
 from eyestream.streams import StreamKey
 
-__all__ = ["Copy", "GuardedLedger", "accept", "compared", "guarded", "ledger_copy", "released_in"]
-
 _ACCEPT = "`eyestream budget --config FILE --accept` makes the ledger that is there the one to go on from"
 
 

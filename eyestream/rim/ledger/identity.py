@@ -4,16 +4,6 @@ import hashlib
 
 from eyestream.streams import StreamKey
 
-__all__ = [
-    "client_id",
-    "ledger_name",
-    "odometer_ledger",
-    "odometer_start",
-    "presence_key",
-    "presence_proof",
-    "wearer_number",
-]
-
 
 def ledger_name(ledger_id: bytes) -> str:
     """A name for the ledger with this id, which says nothing of the id."""

@@ -26,8 +26,6 @@ from eyestream.streams import StreamKey
 if TYPE_CHECKING:
     from eyestream.rim.ledger.seal import Seal
 
-__all__ = ["SPARE_DAYS", "Ledger", "Pace", "passed"]
-
 SPARE_DAYS = 3
 """Days that may be opened at once: today, tomorrow when it begins soon, and one after a clock that was wrong."""
 

@@ -15,8 +15,6 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.records import LAST_DAY
 from eyestream.rim.ledger.snapshot import DeviceExport, StreamFacts
 
-__all__ = ["OperatedLedger", "read_export", "write_export"]
-
 
 class OperatedLedger(Ledger):
     """A ledger in the hands of an operator's command."""

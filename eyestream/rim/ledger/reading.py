@@ -15,8 +15,6 @@ from eyestream.rim.ledger.seal import Seal, unsealed
 from eyestream.rim.ledger.snapshot import StreamFacts
 from eyestream.streams import StreamKey
 
-__all__ = ["LedgerReading", "create_ledger", "read_ledger"]
-
 _ATTEMPTS = 3
 
 

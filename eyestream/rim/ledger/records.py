@@ -12,44 +12,6 @@ from eyestream.core.accountant import Announcement
 from eyestream.errors import LedgerError
 from eyestream.streams import StreamKey
 
-__all__ = [
-    "ANNOUNCED",
-    "BODY_BYTES",
-    "DAY",
-    "LAST_DAY",
-    "NAME",
-    "RECORD_BYTES",
-    "RELEASED",
-    "REPAIRED",
-    "SEALED",
-    "SETTLED",
-    "VERSION",
-    "WITHHELD",
-    "WRITE_AHEAD",
-    "Checksum",
-    "Header",
-    "NamePiece",
-    "OtherFormatError",
-    "RecordSource",
-    "SettledFields",
-    "SlotFields",
-    "Tail",
-    "announced_body",
-    "announcement",
-    "check_name",
-    "day_of",
-    "name_bodies",
-    "name_piece",
-    "read_header",
-    "repaired_body",
-    "settled",
-    "settled_body",
-    "slot",
-    "slot_body",
-    "waiting",
-    "write_header",
-]
-
 RECORD_BYTES = 64
 BODY_BYTES = 56
 SEALED = b"EYESEALD"

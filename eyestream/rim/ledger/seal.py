@@ -18,8 +18,6 @@ from pathlib import Path
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.rim.ledger.records import RECORD_BYTES, SEALED
 
-__all__ = ["Seal", "SealedFile", "seal_by", "unsealed"]
-
 _MAGIC = SEALED + (1).to_bytes(8, "little")
 _SALT, _CHECK = slice(16, 48), slice(48, 64)
 _SHORTEST_KEY, _LONGEST_KEY = 32, 4096

@@ -34,18 +34,6 @@ from typing import NamedTuple
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.file import LedgerFile, create_file, put, read_pieces
 
-__all__ = [
-    "FilePlace",
-    "Lengths",
-    "Remembered",
-    "announce",
-    "check_not_overtaken",
-    "check_not_shorter",
-    "lives_beside",
-    "lives_in",
-    "settle",
-]
-
 
 class Lengths(NamedTuple):
     """`Ledger.released`, and the steps of the outbox. They never fall below what a second place was told, unless a file

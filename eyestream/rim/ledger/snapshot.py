@@ -11,17 +11,6 @@ from eyestream.core.days import Days
 from eyestream.core.meter import OtherDays
 from eyestream.errors import LedgerError
 
-__all__ = [
-    "DeviceExport",
-    "DeviceLine",
-    "OpenDays",
-    "OtherDaysOf",
-    "StreamFacts",
-    "Unsettled",
-    "read_snapshot",
-    "write_snapshot",
-]
-
 _DIGEST_BYTES = 64
 
 

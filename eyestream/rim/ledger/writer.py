@@ -21,8 +21,6 @@ from eyestream.streams import StreamKey
 if TYPE_CHECKING:
     from eyestream.rim.ledger.seal import Seal
 
-__all__ = ["Writer"]
-
 _MOST_WAITING = 64
 """Records that may wait for the next `sync`: withheld slots, and what is settled."""
 

@@ -21,18 +21,6 @@ from paho.mqtt.properties import Properties as PahoProperties
 from eyestream.errors import LinkError
 from eyestream.wire.envelope import MAX_RELEASE_BYTES
 
-__all__ = [
-    "CONNACK",
-    "MAX_PROPERTIES_BYTES",
-    "MOST_HELD",
-    "Carrier",
-    "Frames",
-    "Outgoing",
-    "Paho",
-    "WaitingMessage",
-    "broken",
-]
-
 CONNACK = 0x20
 
 MAX_PROPERTIES_BYTES = 512

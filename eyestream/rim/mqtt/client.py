@@ -36,12 +36,6 @@ from eyestream.rim.mqtt.messages import NO_PROPERTIES, Limits, Message, Properti
 if TYPE_CHECKING:
     from eyestream.rim.mqtt.portions import DeliverPortion, Portions
 
-__all__ = [
-    "THREE",
-    "Client",
-    "groups",
-]
-
 MAX_UNREAD_BYTES = 1 << 20
 """Acknowledgements that wait for a peer which sends and does not read; with more the link is given up."""
 

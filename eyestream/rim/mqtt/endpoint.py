@@ -12,8 +12,6 @@ from pathlib import Path
 from eyestream.errors import ConfigError
 from eyestream.rim.config import BrokerSettings
 
-__all__ = ["Endpoint", "secret_in", "tls_context", "tls_fault", "trusting_anybody"]
-
 
 @dataclass(frozen=True)
 class Endpoint:

@@ -11,20 +11,6 @@ from eyestream.errors import LinkError
 from eyestream.rim.mqtt.carrier import CONNACK, Outgoing, Paho, broken
 from eyestream.rim.mqtt.messages import MAX_TEXT_BYTES, NO_PROPERTIES, Limits, Properties, Will, check_text, topic_bytes
 
-__all__ = [
-    "OTHER_VERSION",
-    "Greeting",
-    "HungUpError",
-    "OtherVersionError",
-    "check_first_packet",
-    "disconnect",
-    "greet",
-    "limits_of",
-    "paho_properties",
-    "properties",
-    "reason",
-]
-
 ReasonCode.names[0x95]["Packet too large"].append(PacketTypes.PUBACK)
 """mosquitto answers so to what is above its message_size_limit. The standard's table of PUBACK (3.4.2.1) lacks it, and
 paho would take the answer for a malformed packet: the link would be lost over each such message, again and again."""

@@ -15,8 +15,6 @@ Source: MQTT Version 5.0, OASIS Standard, 7 March 2019, sections 2.2.2 and 3.3; 
 from eyestream.rim.mqtt.carrier import MAX_PROPERTIES_BYTES, broken
 from eyestream.rim.mqtt.messages import NO_PROPERTIES, TOO_LARGE, Message, Properties, topic_bytes
 
-__all__ = ["read_message"]
-
 _OFTEN = frozenset({0x0B, 0x26})
 """Properties that may stand more than once: the subscription identifier, and those of the user."""
 

@@ -9,17 +9,6 @@ from typing import NamedTuple
 
 from eyestream.wire.envelope import MAX_RELEASE_BYTES
 
-__all__ = [
-    "NO_PROPERTIES",
-    "TOO_LARGE",
-    "Limits",
-    "Message",
-    "Properties",
-    "Will",
-    "check_text",
-    "topic_bytes",
-]
-
 TOO_LARGE = bytes(MAX_RELEASE_BYTES + 1)
 """The payload of a message that is cut: it was too large, or its properties or its topic could not be read.
 

@@ -24,8 +24,6 @@ from eyestream.rim.mqtt.endpoint import Endpoint, tls_fault, trusting_anybody
 from eyestream.rim.mqtt.greeting import Greeting, HungUpError, OtherVersionError
 from eyestream.rim.mqtt.messages import Message
 
-__all__ = ["addresses", "enter"]
-
 PROBE_SHARE = 1 / 3
 """Share of our patience for a broker that may not know what to answer in MQTT 5: amqtt waits for more bytes then."""
 

@@ -23,8 +23,6 @@ from collections.abc import Callable
 
 from eyestream.rim.mqtt.messages import Message
 
-__all__ = ["BULK_BYTES", "MOST_BYTES", "PORTION_S", "WINDOW", "DeliverPortion", "Portions"]
-
 PORTION_S = 0.05
 
 WINDOW = 8

@@ -31,8 +31,6 @@ from eyestream.rim.mqtt.messages import TOO_LARGE
 from eyestream.rim.mqtt.transport import Backoff, Link, Message, Will, connect
 from eyestream.rim.refusals import AGAIN_S
 
-__all__ = ["ReconnectingLink"]
-
 _LOG = logging.getLogger("eyestream.link")
 
 STEADY_SECONDS = 2.0

@@ -22,8 +22,6 @@ from eyestream.rim.config import (
     WearerBudgetSettings,
 )
 
-__all__ = ["ceilings_of", "check_ceilings", "check_fading", "refuse_others", "refuse_raised"]
-
 _SCOPES = ("window", "session", "day", "lifetime")
 
 _Table = BudgetSettings | StreamBudgetSettings | WearerBudgetSettings

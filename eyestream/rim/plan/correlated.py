@@ -13,8 +13,6 @@ from eyestream.rim.config import StreamSettings
 from eyestream.rim.files.processes import load_process
 from eyestream.streams import StreamSpec
 
-__all__ = ["correlated_of", "kept_below"]
-
 _PRECISION = 1.01
 _SMALLEST = 1e-3  # of the target
 

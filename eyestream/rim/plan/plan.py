@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from eyestream.rim.sources.registry import NamedSource
     from eyestream.rim.sources.source import Feeder, Source
 
-__all__ = ["Plan", "load", "resolved"]
-
 _MINUTES = 3.0
 """A window that is not given costs at most what so many minutes of a purpose cost."""
 

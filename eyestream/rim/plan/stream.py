@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from eyestream.claims.guarantee import Guarantee
     from eyestream.gaze.profile import Profile
 
-__all__ = ["StreamParts", "StreamPlan", "rows_apart", "sends_alone"]
-
 _IDLE_S = 60.0
 """A shorter silence ends no session, unless the configuration says so."""
 

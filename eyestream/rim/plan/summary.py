@@ -14,8 +14,6 @@ from eyestream.rim.config.purposes import load_table
 from eyestream.rim.plan.stream import StreamPlan
 from eyestream.rim.plan.words import measured_figures
 
-__all__ = ["correlations", "summary"]
-
 _COMES_THROUGH = {
     "rate_saccades": "saccades",
     "blink_rate": "blinks",

@@ -17,22 +17,6 @@ if TYPE_CHECKING:
     from eyestream.claims.borders import SessionBorders
     from eyestream.claims.facts import TrustModel
 
-__all__ = [
-    "MOST_IN_SHORT",
-    "borders_of",
-    "epsilon_warnings",
-    "error_words",
-    "follows_words",
-    "in_short",
-    "lasting_words",
-    "measured_figures",
-    "purpose_words",
-    "too_little",
-    "trust_model_of",
-    "wearer_scopes",
-    "withheld_seconds",
-]
-
 MOST_IN_SHORT = 200
 """Bytes."""
 

@@ -32,8 +32,6 @@ from eyestream.wire.envelope import MAX_U64
 from eyestream.wire.status import Budget, CeilingName, Reading, Status, encode_budget, encode_reading, encode_status
 from eyestream.wire.topics import budget_topic, odometer_topic, sidecar_status_topic, status_topic
 
-__all__ = ["LAST_WILL", "STOPPED", "BudgetBoard", "Odometers", "StatusBoard", "log_condition"]
-
 _LOG = logging.getLogger("eyestream.core.release")
 
 _READY = Status("online", "ready")

@@ -28,8 +28,6 @@ from eyestream.rim.config.tables import Settings
 from eyestream.rim.ledger.file import held_alone
 from eyestream.rim.sidecar.off import Off
 
-__all__ = ["Control", "control_socket", "serving"]
-
 _LOG = logging.getLogger("eyestream.control")
 
 MOST_CLIENTS, MOST_BYTES, MOST_UNREAD = 16, 256, 4096

@@ -32,8 +32,6 @@ from typing import Generic, TypeVar
 
 from eyestream.streams import StreamKey
 
-__all__ = ["DISK_S", "GRID_S", "LEAD_S", "QUIET_S", "Moments", "Timers"]
-
 GRID_S = 0.01
 """From one moment to the next. Where every one of them is used, the loop sleeps for `QUIET_S` of each."""
 

@@ -40,8 +40,6 @@ from typing import Literal
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.file import put
 
-__all__ = ["Off", "forget_pause", "is_paused", "mark_beside", "pause_of", "remember_pause"]
-
 _LOG = logging.getLogger("eyestream.sidecar")
 
 _RESUMED = b"resumed\n"

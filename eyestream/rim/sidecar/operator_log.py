@@ -38,8 +38,6 @@ from eyestream.streams import StreamKey
 if TYPE_CHECKING:
     from eyestream.rim.sources.source import Feeder
 
-__all__ = ["LOOK_S", "MINUTE_S", "OperatorLog"]
-
 _LOG = logging.getLogger("eyestream.talk")
 
 LOOK_S = 1.0

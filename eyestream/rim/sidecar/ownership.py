@@ -46,8 +46,6 @@ from eyestream.wire.status import (
 )
 from eyestream.wire.topics import OWNER_FILTER, OWNER_LEAF, QOS, owner_topic, sidecar_of, sidecar_status_topic
 
-__all__ = ["Ownership", "UnseenError"]
-
 QUIET_SECONDS = 3.0
 """Wait for our own question to come back, which shows that all that is stated was heard; from the last message on."""
 

@@ -31,8 +31,6 @@ from eyestream.streams import StreamKey
 from eyestream.wire.raw import RawRows, decode_raw, rows_hash
 from eyestream.wire.topics import private_topic, raw_topic
 
-__all__ = ["Arrival", "Pipeline", "PipelineCounters", "RowArrival"]
-
 _LOG = logging.getLogger("eyestream.core.release")
 
 

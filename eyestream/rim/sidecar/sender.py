@@ -20,9 +20,6 @@ from eyestream.errors import LinkError
 from eyestream.rim.mqtt.transport import Link, Properties
 from eyestream.wire.release import CLAIM
 
-__all__ = ["Outbox", "OutboxEntry", "RetainedMessages", "Sender"]
-
-
 UNDER_WAY = 16
 """Entries that may be with the broker unacknowledged: with a round trip of 50 ms, 320 chunks a second."""
 

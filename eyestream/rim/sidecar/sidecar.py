@@ -44,12 +44,6 @@ if TYPE_CHECKING:
     from eyestream.rim.sidecar.source_runner import SourceRunner
     from eyestream.rim.sources.source import Feeder, Source
 
-__all__ = [
-    "Assembly",
-    "Sidecar",
-    "assemble",
-]
-
 _LOG = logging.getLogger("eyestream.sidecar")
 
 GOODBYE_SECONDS = 3.0

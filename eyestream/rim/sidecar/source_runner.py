@@ -13,8 +13,6 @@ from eyestream.rim.sources.source import Feeder, Source
 from eyestream.streams import StreamKey
 from eyestream.wire.raw import RawRows
 
-__all__ = ["SourceRunner"]
-
 _LOG = logging.getLogger("eyestream.source")
 
 Item = TypeVar("Item")

@@ -17,8 +17,6 @@ from eyestream.core.remaining import without
 from eyestream.core.reservation import Granted, LedgerPort, Request, Withheld
 from eyestream.streams import StreamKey
 
-__all__ = ["Spending", "SpendingLedger"]
-
 
 class SpendingLedger(LedgerPort, Protocol):
     """A ledger that says what was spent."""

@@ -22,8 +22,6 @@ from pathlib import Path
 from eyestream.errors import LedgerError
 from eyestream.rim.ledger.file import put
 
-__all__ = ["NOBODY", "Wearing", "is_handle", "worn_beside"]
-
 _LOG = logging.getLogger("eyestream.sidecar")
 
 NOBODY = "-"

@@ -15,8 +15,6 @@ from eyestream.wire.envelope import FLOAT32, MAX_PAYLOAD_BYTES
 from eyestream.wire.raw import ROWS, RawRows
 from eyestream.wire.topics import raw_topic
 
-__all__ = ["Worker"]
-
 _BATCH = 64
 """Messages that are treated together, at most: their reservations share one write to the disk."""
 

@@ -15,8 +15,6 @@ from eyestream.errors import LinkError
 from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.gaze import DeliverGaze
 
-__all__ = ["ASK_EVERY_S", "NOTHING", "AskedTracker"]
-
 _LOG = logging.getLogger("eyestream.source")
 
 ASK_EVERY_S = 2.0

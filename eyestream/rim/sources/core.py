@@ -26,8 +26,6 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.asked import AskedTracker
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 
-__all__ = ["CORE", "CoreSource", "publishing_port", "read_datum", "zmq_modules"]
-
 ANSWER_S = 2.0
 MIN_CONFIDENCE = 0.6
 """A datum with less confidence is a lost eye. Pupil Labs' plugins have this default."""

@@ -32,18 +32,6 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.source import Deliver, Feeder
 from eyestream.wire.raw import RawRows
 
-__all__ = [
-    "DeliverGaze",
-    "GazeFeeder",
-    "GazeKind",
-    "GazeSource",
-    "Place",
-    "UndecodedGaze",
-    "columns_of",
-    "pulse_s",
-    "widths",
-]
-
 _BATCH = 256
 """Samples of one batch. A small batch spends most of its time on overhead. A large batch delays the next row."""
 

@@ -18,8 +18,6 @@ from eyestream.rim.sources.recording import RecordingOptions
 from eyestream.rim.sources.source import Deliver
 from eyestream.wire.raw import RawRows
 
-__all__ = ["GazePlayer", "gaze_recordings"]
-
 _DAY_S = 86_400.0
 
 

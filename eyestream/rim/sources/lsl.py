@@ -32,8 +32,6 @@ from eyestream.rim.files.gaze_columns import GazeColumns
 from eyestream.rim.sources.asked import AskedTracker
 from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 
-__all__ = ["LSL", "MOST_A_PULL", "PORTION_S", "LslSource", "listen", "outlet_of", "pylsl_module"]
-
 _LOG = logging.getLogger("eyestream.source")
 
 RESOLVE_S = 1.0

@@ -27,9 +27,6 @@ from eyestream.streams import StreamKey
 from eyestream.wire.gaze import decode_gaze
 from eyestream.wire.topics import GAZE_STREAM, RAW_QOS, gaze_topic
 
-__all__ = ["MQTT", "MqttSource"]
-
-
 _LOG = logging.getLogger("eyestream.source")
 
 _Decoded = tuple[NDArray[np.float64], NDArray[np.float32]]

@@ -30,8 +30,6 @@ from eyestream.rim.sources.gaze import DeliverGaze, GazeKind, Place
 from eyestream.wire.rtp import RtpClock, read_gaze, read_reports, read_rtp
 from eyestream.wire.rtsp import Description, RtspAnswer, read_description, read_head, request
 
-__all__ = ["NEON", "NeonSource", "gaze_sensor"]
-
 CONNECT_S = 2.0
 
 _MOST_HEAD = 16_384

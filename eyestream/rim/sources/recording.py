@@ -14,8 +14,6 @@ from eyestream.rim.sources.source import Deliver, SourceKind
 from eyestream.streams import StreamSpec, same_rate
 from eyestream.wire.raw import RawRows
 
-__all__ = ["RECORDING", "RecordingOptions", "RecordingSource"]
-
 
 class RecordingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``file``: the recording; ``speed``: 1 is real time; ``repeat``: at its end it begins again, in a new session."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from eyestream.gaze.profile import Profile
     from eyestream.rim.sources.gaze import GazeKind
 
-__all__ = ["NamedSource", "make_source", "make_sources", "named_source"]
-
 _PLACES = {
     "core": "eyestream.rim.sources.core:CORE",
     "lsl": "eyestream.rim.sources.lsl:LSL",

@@ -14,8 +14,6 @@ import msgspec
 from eyestream.streams import StreamSpec
 from eyestream.wire.raw import RawRows
 
-__all__ = ["Deliver", "Feeder", "Source", "SourceKind"]
-
 Deliver = Callable[[RawRows], None]
 """Takes rows, at once: what waits for the sidecar is bounded, and the oldest goes first."""
 

@@ -12,8 +12,6 @@ from eyestream.errors import ConfigError
 from eyestream_fleet.demo.playing import Demo
 from eyestream_fleet.demo.screen import KEYS, Screen
 
-__all__ = ["add_parser", "main"]
-
 _MOST_DEVICES = 2000
 
 

@@ -37,8 +37,6 @@ from eyestream_fleet.fleet import found_shard
 from eyestream_fleet.log import partition_of
 from eyestream_fleet.nats.log import connected
 
-__all__ = ["Demo", "Partition"]
-
 Answer = TypeVar("Answer")
 
 _CALIBRATION = "everyday-cfpa-32"

@@ -7,8 +7,6 @@ from typing import Self
 
 from eyestream_fleet.demo.playing import Demo
 
-__all__ = ["KEYS", "Screen", "table"]
-
 KEYS = "Type w and Enter to kill a worker, s and Enter to kill a server, Ctrl-C to end."
 
 _EVERY_S = 5.0

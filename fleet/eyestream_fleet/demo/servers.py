@@ -11,8 +11,6 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError, LinkError
 
-__all__ = ["Server", "free_port", "nats_program", "three"]
-
 _START_S = 20.0
 
 

@@ -26,8 +26,6 @@ from eyestream.errors import ConfigError, LinkError, ShardError
 from eyestream_fleet.nats.log import trouble
 from eyestream_fleet.second_place import RevisedPlace
 
-__all__ = ["Bucket", "Rolls", "bucket_name", "check_durable", "make_bucket"]
-
 _KEY = "shard"
 _ROLLS = "eyestream_rolls"
 _PAGE_S = 2.0

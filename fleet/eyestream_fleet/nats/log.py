@@ -31,8 +31,6 @@ from eyestream.streams import StreamKey
 from eyestream.wire.topics import is_name
 from eyestream_fleet.log import Bounds, Entry, Publication
 
-__all__ = ["NatsLog", "connected", "make_streams", "mapping", "released_stream", "trouble"]
-
 _RAW, _RELEASED, _MEMORY = "eyestream_raw", "eyestream_released", "eyestream_memory"
 _TIMEOUT_S = 1.0
 """Wait for an answer: one that was asked for during an election never comes."""

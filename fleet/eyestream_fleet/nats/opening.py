@@ -18,8 +18,6 @@ from eyestream_fleet.nats.log import NatsLog, connected, make_streams
 from eyestream_fleet.second_place import SecondPlace
 from eyestream_fleet.table import FleetSettings
 
-__all__ = ["Opened", "opened", "rolls_of", "second_place"]
-
 
 class Opened(NamedTuple):
     """A partition, its second place there, and the rolls of the fleet."""

@@ -17,8 +17,6 @@ from eyestream_lab.audit.estimate import Bound, Counts, lower_bound, lower_share
 from eyestream_lab.audit.inputs import Neighbours
 from eyestream_lab.audit.telling import Telling, learn
 
-__all__ = ["Draw", "Tested", "bound", "resolution", "screen"]
-
 Array = NDArray[np.float64]
 Draw = Callable[[int], tuple[Array, Array]]
 """So many outputs (m, F, n) under the first chunk of a pair and as many under the second."""

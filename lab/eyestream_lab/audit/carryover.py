@@ -19,8 +19,6 @@ from eyestream_lab.audit.inputs import Neighbours, generic, neighbours
 from eyestream_lab.audit.subject import Subject
 from eyestream_lab.audit.telling import learn
 
-__all__ = ["PRICE", "carried", "previous"]
-
 Array = NDArray[np.float64]
 Take = Callable[[Child, Array, NDArray[np.int64]], Array]
 """Outputs (m, F, n) of a child for inputs (K, F, n) in an order (m,)."""

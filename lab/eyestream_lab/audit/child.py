@@ -19,8 +19,6 @@ from eyestream.errors import ConfigError
 from eyestream_lab.audit import messages
 from eyestream_lab.audit.subject import Subject
 
-__all__ = ["Child", "ChildDraws", "Fault"]
-
 Array = NDArray[np.float64]
 _LOADING_S = 60.0
 _SLOWER = 20.0  # a batch may take so many times what it should, on a machine with other work, before it counts as hung

@@ -13,19 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "CONFIDENCE",
-    "Bound",
-    "Counts",
-    "chained_bound",
-    "incomplete_beta",
-    "lower_bound",
-    "lower_epsilon",
-    "lower_share",
-    "response_bound",
-    "safe_bound",
-]
-
 CONFIDENCE = 0.999
 _TINY = 1e-300
 _DEVIATIONS = 4.0  # of a probability from its bound, about

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from eyestream_lab.audit.subject import Subject
 
-__all__ = ["Neighbours", "generic", "neighbours", "shapes"]
-
 Array = NDArray[np.float64]
 
 

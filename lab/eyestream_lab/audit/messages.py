@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["encode", "read"]
-
 _LENGTH = struct.Struct("<I")
 _TYPES = {"<f8": 8, "<i8": 8}
 _MOST_HEAD = 1 << 24

@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["FINDINGS", "Finding", "Report"]
-
 FINDINGS = {
     "epsilon-exceeded": "two neighbouring chunks are distinguished better than the stated epsilon allows",
     "float-surface": "the low bits are those of floating-point arithmetic on noise, so outputs tell inputs apart",

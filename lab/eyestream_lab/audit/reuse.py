@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from eyestream_lab.audit.estimate import incomplete_beta
 
-__all__ = ["repeated", "shared"]
-
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 

@@ -21,8 +21,6 @@ from eyestream_lab.audit.reuse import repeated, shared
 from eyestream_lab.audit.subject import Subject
 from eyestream_lab.audit.surface import LEAST_NS, interleaved, surface, surface_inputs, unlike
 
-__all__ = ["FULL", "PARTS", "QUICK", "AuditPlan", "Bench", "audit"]
-
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 

@@ -14,8 +14,6 @@ from eyestream.ops.asked_sets import asked_features
 from eyestream.rim.elsewhere import mechanism_named
 from eyestream.rim.files import calibrations
 
-__all__ = ["Subject", "function", "mechanism", "program"]
-
 Array = NDArray[np.float64]
 
 _MOST_VALUES = 1 << 20

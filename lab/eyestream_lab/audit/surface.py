@@ -25,8 +25,6 @@ from eyestream_lab.audit.estimate import lower_share
 from eyestream_lab.audit.inputs import Neighbours
 from eyestream_lab.audit.subject import Subject
 
-__all__ = ["LEAST_NS", "interleaved", "spacing", "surface", "surface_inputs", "transforms", "unlike"]
-
 Array = NDArray[np.float64]
 
 _LEAST, _GAPS, _FINE, _ZERO = 32.0, 256, 1 / 16, 4.0

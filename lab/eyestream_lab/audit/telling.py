@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Telling", "learn"]
-
 Array = NDArray[np.float64]
 
 _SINGLES, _ATOMS, _JOINT = 3, 60, 128

@@ -18,22 +18,6 @@ from eyestream.errors import ConfigError
 from eyestream_lab.audit.estimate import Bound, Counts, lower_bound
 from eyestream_lab.parts import part_of
 
-__all__ = [
-    "EPSILONS",
-    "FAR",
-    "SHARP",
-    "AuditPart",
-    "Case",
-    "Trial",
-    "audited",
-    "bounded",
-    "cases",
-    "count",
-    "made_by_hand",
-    "synthetic",
-    "trial_of",
-]
-
 Array = NDArray[np.float64]
 Cells = Mapping[str, NDArray[np.int64]]
 

@@ -35,8 +35,6 @@ from eyestream.rim.files import calibrations
 from eyestream_lab.audit import messages
 from eyestream_lab.audit.subject import Subject
 
-__all__ = ["FrameError", "LoadError", "Readable", "Release", "fault_of", "load", "main", "pack", "unpack"]
-
 Array = NDArray[np.float64]
 _KINDS = "fiu"
 

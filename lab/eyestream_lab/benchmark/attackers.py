@@ -34,8 +34,6 @@ from eyestream_lab.benchmark.windows import GROUPS
 from eyestream_lab.study.classifiers import match_means, window_scores
 from eyestream_lab.study.people.rbfn import EventNetworks
 
-__all__ = ["ATTACKERS", "LIST_VERSION", "TOGETHER", "RecognitionTrial", "attack_all", "standardised"]
-
 Array = NDArray[np.float64]
 LIST_VERSION = "1"
 TOGETHER = "together"

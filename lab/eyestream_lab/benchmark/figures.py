@@ -11,8 +11,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-__all__ = ["Figures", "Interval", "area_of", "figures_of", "interval_of", "rank1_of", "seen_from"]
-
 Array = NDArray[np.float64]
 _DRAWS, _ORDERS = 400, 200
 _SHARE = 0.95

@@ -15,8 +15,6 @@ from eyestream_lab.corpora.corpus import PARTICIPANTS, Dataset, Part, open_corpu
 from eyestream_lab.corpora.kinds import ROWS, gaze_kind
 from eyestream_lab.releases.gaze import places
 
-__all__ = ["UNNAMED", "load_released", "write_corpus", "write_recording", "write_side"]
-
 UNNAMED = "recordings.tsv"
 """In a folder to name: pseudonym, recording, task."""
 

@@ -5,8 +5,6 @@ A preset is given as `--system preset:NAME`, and all as `--system presets`.
 
 from typing import NamedTuple
 
-__all__ = ["PRESETS", "Preset", "short_name", "source_of"]
-
 
 class Preset(NamedTuple):
     """A system of the laboratory with published parameters."""

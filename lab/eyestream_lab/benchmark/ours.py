@@ -22,8 +22,6 @@ from eyestream_lab.corpora.run import release_with
 from eyestream_lab.corpora.streams import ChunkByChunk
 from eyestream_lab.testing.noise import SeededNoise
 
-__all__ = ["PROMISE", "main", "spec_of"]
-
 PROMISE = "promise.txt"
 """A file that a system may write beside its recordings: what it promises, in words."""
 

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 
-__all__ = ["ATTACKER_PLACES", "SYSTEM_PLACES", "Cost", "Program", "program_of", "scores_in"]
-
 Array = NDArray[np.float64]
 
 SYSTEM_PLACES = ("in", "out")

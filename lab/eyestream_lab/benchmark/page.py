@@ -12,9 +12,6 @@ from eyestream_lab.benchmark.picture import draw
 from eyestream_lab.benchmark.run import HELD, OTHER, RAW, SAME, Judged, Run, Setting
 from eyestream_lab.benchmark.verdict import is_hidden, verdict, worst
 
-__all__ = ["finding", "schema", "write_page"]
-
-
 _HEADS = (
     "system", "learned, tested", "area (AUC)", "strongest", "named (rank 1)", "EER", "FRR at FAR 0.01", "seen from",
 )  # fmt: skip

@@ -10,8 +10,6 @@ from eyestream_lab.benchmark.run import RAW, Run
 from eyestream_lab.benchmark.verdict import worst
 from eyestream_lab.study.figures import panels
 
-__all__ = ["draw"]
-
 _PANELS = (
     ("degrees from the raw gaze", "degrees from the raw gaze (median), fewer is more useful"),
     ("correlation of changes of rows", "correlation of changes of rows, more is more useful"),

@@ -32,8 +32,6 @@ from eyestream_lab.corpora.corpus import Dataset
 from eyestream_lab.releases.known import known_scores
 from eyestream_lab.releases.measures import halves
 
-__all__ = ["FORMAT", "RAW", "Attack", "CorpusFacts", "Judged", "Run", "Setting", "Wanted", "benchmark", "load_run"]
-
 Array = NDArray[np.float64]
 FORMAT = "eyestream-benchmark/1"
 RAW = "raw"

@@ -15,8 +15,6 @@ from eyestream_lab.corpora.ksame import filled
 from eyestream_lab.releases.gaze import places
 from eyestream_lab.study.people.gaze_events import EventFigures, events_of
 
-__all__ = ["ROWS", "Halves", "Seen", "halved", "halves_of", "seen_in"]
-
 Array = NDArray[np.float64]
 ROWS = "rows"
 """The group of figures that windows of the 52 features have."""

@@ -16,8 +16,6 @@ from eyestream_lab.benchmark.figures import Interval, interval_of
 from eyestream_lab.releases.gaze import STATISTICS, places, saliency, saliency_kl, statistics
 from eyestream_lab.releases.measures import activities, usable
 
-__all__ = ["Released", "gaze_of", "rows_of", "useful"]
-
 Array = NDArray[np.float64]
 Released = Mapping[tuple[str, str], GazeRecording | Recording]
 """Recordings by person and task."""

@@ -7,8 +7,6 @@ from eyestream_lab.benchmark.figures import Interval
 from eyestream_lab.benchmark.neighbours import short_name
 from eyestream_lab.benchmark.run import HELD, OTHER, RAW, Judged, Run, Setting
 
-__all__ = ["PURPOSES", "is_hidden", "verdict", "worst"]
-
 
 class Purpose(NamedTuple):
     """What somebody wants of a release: a figure of usefulness, and how far it may go."""

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GROUPS", "HOP_S", "WINDOW_S", "windows_of"]
-
 Array = NDArray[np.float64]
 
 WINDOW_S, HOP_S = 12.0, 3.0

@@ -29,8 +29,6 @@ from eyestream_lab.calibration.model import Model, Moments
 from eyestream_lab.calibration.shares import reference, shares_of, told
 from eyestream_lab.calibration.standard import Standard
 
-__all__ = ["SHARES", "adapt_joint"]
-
 Array = NDArray[np.float64]
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)

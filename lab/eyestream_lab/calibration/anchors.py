@@ -5,8 +5,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.anchor import BASELINE_S, Anchor
 
-__all__ = ["anchor_of", "grid_of"]
-
 Array = NDArray[np.float64]
 
 _FINENESS = 20

@@ -20,8 +20,6 @@ from eyestream.errors import CalibrationError
 from eyestream_lab.calibration.anchors import anchor_of
 from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus
 
-__all__ = ["adapt_asked", "calibrate_asked"]
-
 Array = NDArray[np.float64]
 Law = tuple[Array, Array, Array]
 """Shares, keeps and moves (J,) of one feature's chain."""

@@ -16,8 +16,6 @@ from eyestream.streams import FrontEndMark, same_rate
 from eyestream_lab.calibration.anchors import anchor_of
 from eyestream_lab.calibration.fingerprints import recording_hash, row_fingerprints
 
-__all__ = ["WORDBOOK_MINIMA", "Corpus", "Rows", "in_sequence", "refuse_twice", "whole_chunks"]
-
 Array = NDArray[np.float64]
 
 WORDBOOK_MINIMA = ("wb1_min", "wb2_min", "wb3_min", "wb4_min")

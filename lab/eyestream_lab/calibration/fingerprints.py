@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.calibration import Calibration
 
-__all__ = ["made_from", "overlap", "recording_hash", "row_fingerprints"]
-
 _WINDOW = 32
 
 

@@ -20,8 +20,6 @@ from eyestream_lab.calibration.model import Model
 from eyestream_lab.calibration.shares import shares_of
 from eyestream_lab.calibration.standard import MODES, Standard
 
-__all__ = ["calibrate_joint", "shelved", "tables_of"]
-
 Array = NDArray[np.float64]
 
 

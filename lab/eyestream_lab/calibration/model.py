@@ -22,8 +22,6 @@ from eyestream_lab.calibration.row_parts import (
 )
 from eyestream_lab.calibration.standard import Standard
 
-__all__ = ["Model", "Moments"]
-
 Array = NDArray[np.float64]
 
 SCORES = 24

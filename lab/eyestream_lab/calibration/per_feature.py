@@ -15,21 +15,6 @@ from eyestream.errors import CalibrationError
 from eyestream_lab.calibration.corpus import WORDBOOK_MINIMA, Corpus, in_sequence
 from eyestream_lab.calibration.persistence import lagged_moments, stable_part
 
-__all__ = [
-    "calibrate_cfpa",
-    "calibrate_dcfpa",
-    "calibrate_lpa",
-    "calibrate_per_feature",
-    "covering_ball",
-    "declare_cfpa",
-    "declare_dcfpa",
-    "declare_lpa",
-    "declared_per_feature",
-    "diameter",
-    "enclosing_ball",
-    "enclosing_l1_ball",
-]
-
 Array = NDArray[np.float64]
 
 

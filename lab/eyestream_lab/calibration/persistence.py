@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.additive.core import TRANSIENT_POLE
 
-__all__ = ["lagged_moments", "stable_part"]
-
 Array = NDArray[np.float64]
 
 _MOST_LAGS = 20

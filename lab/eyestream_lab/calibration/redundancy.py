@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ALIKE", "group_sizes", "groups_of"]
-
 Array = NDArray[np.float64]
 
 ALIKE = 0.95

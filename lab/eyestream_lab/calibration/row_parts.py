@@ -17,8 +17,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MEMORIES_S", "chunk_moments", "fitted_parts", "inverse_root", "positive", "row_moments"]
-
 Array = NDArray[np.float64]
 
 MEMORIES_S = (np.inf, 60.0, 15.0)

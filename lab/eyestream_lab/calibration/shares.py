@@ -28,8 +28,6 @@ from eyestream.core.mechanisms.klt.schedule import Schedule
 from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.calibration.standard import Standard
 
-__all__ = ["reference", "shares_of", "told"]
-
 Array = NDArray[np.float64]
 
 TAILS = 0.5

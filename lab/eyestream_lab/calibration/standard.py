@@ -11,8 +11,6 @@ from eyestream.errors import CalibrationError
 from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.calibration.redundancy import group_sizes
 
-__all__ = ["KNOTS", "MODES", "RANK_TAIL", "Standard", "rank_knots"]
-
 Array = NDArray[np.float64]
 
 MODES = 4

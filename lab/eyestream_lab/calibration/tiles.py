@@ -17,8 +17,6 @@ from eyestream.core.tiles.field import Field, dwelt
 from eyestream.errors import CalibrationError
 from eyestream.streams import FrontEndMark
 
-__all__ = ["MODES", "STEPS_DEG", "calibrate_tiles", "tile_calibration"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Cells = NDArray[np.intp]

@@ -22,8 +22,6 @@ from eyestream.rim.plan.words import too_little
 from eyestream_lab.study.advice import Advice, Wish, advise, load_table, markdown, measured
 from eyestream_lab.study.asked_advice import AskedAdvice, Followed, advise_asked, followed
 
-__all__ = ["add_parser", "main"]
-
 USUAL, USUAL_ASKED = 18.0, 9.0
 """Epsilon a minute."""
 

@@ -14,8 +14,6 @@ from eyestream_lab.audit.report import FINDINGS, Report
 from eyestream_lab.audit.run import FULL, QUICK, audit
 from eyestream_lab.audit.subject import Subject, function, mechanism, program
 
-__all__ = ["add_parser", "main"]
-
 _SHAPE = ("features", "chunk", "range")
 
 

@@ -11,8 +11,6 @@ from eyestream.cli.progress import Line
 from eyestream.errors import ConfigError
 from eyestream.rim.files.profiles import load_profile
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

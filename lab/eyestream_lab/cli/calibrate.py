@@ -24,8 +24,6 @@ from eyestream_lab.files.labels import load_labels
 from eyestream_lab.parts import calibrate, declared_range, part_of
 from eyestream_lab.words.directions import LabelledSession
 
-__all__ = ["add_parser", "main"]
-
 _INSIDE = (
     "Do not release the people of these recordings with it: who is in a calibration is found more easily "
     "(docs/corpus-figures.md has figures)"

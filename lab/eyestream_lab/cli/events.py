@@ -20,8 +20,6 @@ from eyestream_lab.events.labels import count, detect
 from eyestream_lab.events.scoring import KINDS, Score
 from eyestream_lab.files.gaze_writing import save_events
 
-__all__ = ["add_parser", "main"]
-
 _PLURALS = {"F": "fixations", "S": "saccades", "B": "blinks"}
 _OTHER_WORDS = "most labels are other words than F, S, B (or fixation, saccade, blink), and are left out of the scores"
 

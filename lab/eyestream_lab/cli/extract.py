@@ -28,8 +28,6 @@ from eyestream_lab.files import layouts
 from eyestream_lab.files.layouts import SHIPPED, Layout, labels_of, load_features, load_layout
 from eyestream_lab.workers import workers
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -17,8 +17,6 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.simulation.fit import FITS, LOST, MOST_UNFIT, STILL, FeatureFit, all_in_all, feature_fits, unfit
 
-__all__ = ["add_parser", "main"]
-
 USUAL = "everyday-klt-anchored-64"
 
 _REMEDY = (

@@ -13,8 +13,6 @@ from eyestream.wire.topics import GAZE_STREAM, answer_topic, ask_topic
 from eyestream_lab.gatekeeper.serving import answer_questions
 from eyestream_lab.parts import beginning_of_gaze
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

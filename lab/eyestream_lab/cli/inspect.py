@@ -21,8 +21,6 @@ from eyestream_lab.cli.options import check_targets
 from eyestream_lab.events.labels import count, detect
 from eyestream_lab.files.inspection import inspect_eyelink, inspect_table
 
-__all__ = ["add_parser", "main"]
-
 _USUAL = {"fixations": (0.5, 5.0), "saccades": (0.5, 5.0), "blinks": (0.02, 0.8)}
 """Usual events a second, roughly: outside of this a unit or a column is wrong more often than the eye."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from eyestream.errors import ConfigError
 
-__all__ = ["add_own_options", "add_workers", "check_targets", "own_options"]
-
 
 def add_workers(parser: argparse.ArgumentParser, jobs: str = "work on N recordings at once, in processes") -> None:
     """``--jobs`` and ``--cluster``."""

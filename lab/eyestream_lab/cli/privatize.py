@@ -46,8 +46,6 @@ from eyestream_lab.recordings.privatize import Booking, RefusedError, privatize,
 from eyestream_lab.recordings.released import Released, claim_beside
 from eyestream_lab.recordings.worth import refuse_own_people
 
-__all__ = ["add_parser", "booked", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -23,8 +23,6 @@ from eyestream_lab.corpora.registry import SYSTEMS, SystemEntry, make_system
 from eyestream_lab.corpora.run import privatize_corpus
 from eyestream_lab.recordings.worth import without_values
 
-__all__ = ["add_options", "check_no_corpus", "main"]
-
 _OF_RECORDINGS = {
     "whole": False,
     "ledger": None,

@@ -12,8 +12,6 @@ from eyestream.rim.files.recordings import Recording
 from eyestream_lab.fpa import WHOLE
 from eyestream_lab.recordings.released import Released
 
-__all__ = ["after", "before", "line", "tracker"]
-
 
 def before(options: argparse.Namespace, calibration: Calibration, loaded: Sequence[Recording]) -> Iterator[str]:
     """Before anything is released."""

@@ -19,8 +19,6 @@ from eyestream.rim.plan.correlated import kept_below
 from eyestream_lab.cli.options import own_options
 from eyestream_lab.recordings.worth import better_start, obstacles, without_values
 
-__all__ = ["add_schedule", "add_worth", "check_schedule", "first_row", "kept_low"]
-
 _CLASS = "everyday"
 
 

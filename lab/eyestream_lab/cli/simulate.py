@@ -18,8 +18,6 @@ from eyestream_lab.simulation.gaze import simulate_gaze
 from eyestream_lab.simulation.labelled import DOCUMENTS, simulate_labelled
 from eyestream_lab.simulation.people import GENERATOR, NAMES, RATE_HZ, load_statistics, simulate
 
-__all__ = ["add_parser", "main"]
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the subcommand."""

@@ -18,8 +18,6 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.cli.options import add_workers
 
-__all__ = ["add_parser", "main"]
-
 Labels = dict[str, dict[str, str]] | None
 
 _SUFFIXES = (".npz", ".csv", ".csv.gz")

@@ -10,8 +10,6 @@ import msgspec
 
 from eyestream.errors import ConfigError
 
-__all__ = ["CELLS", "Attacked", "attacked"]
-
 CELLS = "-v3.json"
 """How names of cells end; the number is of what a cell holds. A change of a measure raises it, and cells are made
 again."""

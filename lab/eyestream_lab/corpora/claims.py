@@ -11,25 +11,6 @@ from eyestream.errors import ConfigError
 from eyestream.version import VERSION
 from eyestream_lab.corpora.attacked import Attacked
 
-__all__ = [
-    "EVENTS",
-    "FIRST",
-    "KEPT",
-    "LANDINGS",
-    "MISSING",
-    "PERSON",
-    "PUBLIC",
-    "ROWS",
-    "WHO",
-    "KAnonymity",
-    "PlausibleDeniability",
-    "Promise",
-    "exact",
-    "of_person",
-    "promise_json",
-    "promise_page",
-]
-
 PERSON = (
     "all recordings of one person together. Neighbours are corpora that differ in all recordings of one person "
     "(replace-one), each with as many rows"

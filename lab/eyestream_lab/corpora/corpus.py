@@ -19,8 +19,6 @@ from eyestream.gaze.entry import SHIPPED
 from eyestream.streams import same_rate
 from eyestream_lab.corpora.kinds import Extent, Kind
 
-__all__ = ["PARTICIPANTS", "Dataset", "Part", "Survey", "open_corpus", "participants_table", "table_of"]
-
 Data = TypeVar("Data")
 
 PARTICIPANTS = "participants.tsv"

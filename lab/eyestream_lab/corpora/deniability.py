@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from eyestream.errors import ConfigError
 
-__all__ = ["check_deniability", "classes", "people_alike", "records_alike"]
-
 
 def check_deniability(k: int, gamma: float, name: str) -> None:
     """Raise ConfigError unless k is 2 or more and gamma is finite and above 1: at 1 every class is empty."""

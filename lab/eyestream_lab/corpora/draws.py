@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from eyestream.core.noise import Bits, Law, SystemBits, certified_source
 
-__all__ = ["Draws"]
-
 Array = NDArray[np.float64]
 
 

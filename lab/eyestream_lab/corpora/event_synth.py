@@ -43,8 +43,6 @@ from eyestream_lab.corpora.events import Canvas, Events, events_of
 from eyestream_lab.corpora.saccade_vae import SaccadeVAE, check_jax
 from eyestream_lab.corpora.system import Unit, tasks_of
 
-__all__ = ["TRIES", "EventSynthPD", "EventSynthPDCentred", "EventSynthPDVAE", "FitCoder", "Records", "SaccadeCoder"]
-
 Array = NDArray[np.float64]
 
 TRIES = 32

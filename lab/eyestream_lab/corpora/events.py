@@ -24,19 +24,6 @@ from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.kinds import on_grid
 from eyestream_lab.events.labels import detect
 
-__all__ = [
-    "LEAST_SD_DEG",
-    "POINTS",
-    "Canvas",
-    "Events",
-    "Timeline",
-    "events_of",
-    "fitted",
-    "great_circle_deg",
-    "normal_fixation",
-    "steps_of",
-]
-
 Array = NDArray[np.float64]
 Whole = NDArray[np.intp]
 

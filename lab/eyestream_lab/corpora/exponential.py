@@ -31,8 +31,6 @@ from eyestream_lab.corpora.ksame import filled
 from eyestream_lab.corpora.streams import check_calibration
 from eyestream_lab.corpora.system import Unit, tasks_of
 
-__all__ = ["ExponentialAsPrinted", "ExponentialDP", "printed_noise"]
-
 Array = NDArray[np.float64]
 LEVELS = 1024
 

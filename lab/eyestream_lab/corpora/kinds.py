@@ -23,8 +23,6 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.files.gaze_writing import save_gaze
 
-__all__ = ["FIXATIONS", "MAPS", "ROWS", "Fixations", "Kind", "Map", "gaze_kind", "on_grid", "rows_of_gaze"]
-
 Data = TypeVar("Data")
 
 

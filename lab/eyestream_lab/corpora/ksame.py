@@ -38,8 +38,6 @@ from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.system import Unit, tasks_of
 
-__all__ = ["KSameOnePartition", "KSameSelect", "OfGroups", "filled", "groups_of", "parts_of_groups"]
-
 Array = NDArray[np.float64]
 Data = TypeVar("Data")
 

@@ -29,8 +29,6 @@ from eyestream_lab.corpora.events import Canvas, Events, Timeline, events_of, no
 from eyestream_lab.corpora.ksame import ACROSS, AGAIN, AMONG, KNOWS, OfGroups, parts_of_groups
 from eyestream_lab.corpora.system import Unit
 
-__all__ = ["KSameSynth", "KSameSynthTimed"]
-
 Array = NDArray[np.float64]
 
 

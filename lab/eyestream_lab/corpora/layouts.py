@@ -18,8 +18,6 @@ from eyestream.errors import RecordingError
 from eyestream_lab.corpora.corpus import PARTICIPANTS, Dataset, Part, open_corpus, table_of
 from eyestream_lab.corpora.kinds import Kind
 
-__all__ = ["open_folder"]
-
 Data = TypeVar("Data")
 
 _BIDS = re.compile(

@@ -33,8 +33,6 @@ from eyestream_lab.corpora.rounded_gaussian import SIGMA, RoundedGaussian, gauss
 from eyestream_lab.corpora.streams import check_calibration
 from eyestream_lab.corpora.system import Unit, tasks_of
 
-__all__ = ["BUCKETS", "MarginalsNoised", "MarginalsPD", "sampled_rows", "shares_of"]
-
 Array = NDArray[np.float64]
 
 BUCKETS = 30

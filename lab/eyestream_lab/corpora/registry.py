@@ -19,8 +19,6 @@ from eyestream_lab.corpora.streams import ChunkByChunk, WholeRecordings, chunks_
 from eyestream_lab.corpora.synthesiser import LevelSynth
 from eyestream_lab.corpora.system import System
 
-__all__ = ["SYSTEMS", "SystemEntry", "make_system"]
-
 
 @dataclass(frozen=True)
 class SystemEntry:

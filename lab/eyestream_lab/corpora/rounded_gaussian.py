@@ -34,8 +34,6 @@ from numpy.typing import NDArray
 from eyestream.core.noise import Bits
 from eyestream.errors import ConfigError
 
-__all__ = ["SIGMA", "RoundedGaussian", "gaussian_delta", "gaussian_epsilon", "gaussian_sigma", "table"]
-
 SIGMA = 4096
 """Standard deviation in steps."""
 

@@ -29,8 +29,6 @@ from eyestream_lab.corpora.system import System, Unit
 from eyestream_lab.workers import workers
 from eyestream_lab.workshop import once, sync, sync_all, workshop, write_whole
 
-__all__ = ["privatize_corpus", "release_with"]
-
 Data = TypeVar("Data")
 Progress = Callable[[int, int, str], None]
 

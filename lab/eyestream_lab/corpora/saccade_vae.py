@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream_lab.corpora.events import POINTS, Events, fitted
 
-__all__ = ["CODE", "SaccadeVAE", "check_jax", "divergence", "loss", "trained"]
-
 Array = NDArray[np.float64]
 Weights = dict[str, Any]
 

@@ -29,8 +29,6 @@ from eyestream_lab.corpora.rounded_gaussian import SIGMA, RoundedGaussian, gauss
 from eyestream_lab.corpora.system import Unit, tasks_of
 from eyestream_lab.events.labels import detect
 
-__all__ = ["EVERYBODY", "Field", "SaliencyGaussian", "fixation_counts", "whole_steps"]
-
 Array = NDArray[np.float64]
 
 TASKS = "Which tasks there are."

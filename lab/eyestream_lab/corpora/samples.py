@@ -37,8 +37,6 @@ from eyestream_lab.samples import baselines
 from eyestream_lab.samples.baselines import published_kaleido
 from eyestream_lab.samples.tile_response import TileResponse
 
-__all__ = ["BASELINES", "Samplewise", "Treatment", "kaleido", "kaleido_as_published", "tile"]
-
 Array = NDArray[np.float64]
 Treatment = Callable[[GazeRecording, Draws], Array]
 """From a recording (n samples) and a source of randomness: (m, 2) gaze in degrees, lost where it is NaN."""

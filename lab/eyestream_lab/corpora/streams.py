@@ -23,8 +23,6 @@ from eyestream_lab.fpa import WHOLE
 from eyestream_lab.recordings.privatize import privatize, privatize_whole
 from eyestream_lab.recordings.worth import refuse_own_people
 
-__all__ = ["ChunkByChunk", "WholeRecordings", "built", "check_calibration", "chunks_of", "recordings_of"]
-
 
 @functools.lru_cache(maxsize=2)
 def built(calibration: Calibration, epsilon: float, draws: Draws, given: tuple[tuple[str, Any], ...] = ()) -> Mechanism:

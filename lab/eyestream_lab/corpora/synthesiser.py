@@ -27,8 +27,6 @@ from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.streams import built, recordings_of
 from eyestream_lab.corpora.system import Unit
 
-__all__ = ["Course", "LevelSynth", "mean_chunk"]
-
 Array = NDArray[np.float64]
 
 

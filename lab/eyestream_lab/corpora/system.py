@@ -8,8 +8,6 @@ from eyestream_lab.corpora.corpus import Dataset, Part, Survey
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.corpora.kinds import Kind
 
-__all__ = ["System", "Unit", "recordings_alone", "tasks_of"]
-
 Data = TypeVar("Data")
 
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 
-__all__ = ["MarkovClass", "TransitionRows"]
-
 Array = NDArray[np.float64]
 
 _SUM = 1e-9  # by how much a given row may miss the sum 1; it is divided by its sum

@@ -39,8 +39,6 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.errors import ConfigError
 from eyestream_lab.parts import part_of
 
-__all__ = ["Emission", "any_cells", "box_cells", "emission_of", "laplace", "response"]
-
 Array = NDArray[np.float64]
 
 _MOST_OUTPUTS = 512

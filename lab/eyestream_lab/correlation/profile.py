@@ -38,8 +38,6 @@ from eyestream_lab.correlation.chains import MarkovClass, TransitionRows
 from eyestream_lab.correlation.emissions import Emission
 from eyestream_lab.correlation.transport import closure, largest_log_ratio, single_assignment
 
-__all__ = ["ChainStep", "Profile", "extreme_rows", "interval_step", "profile"]
-
 Array = NDArray[np.float64]
 
 _MARGIN = 1e-9

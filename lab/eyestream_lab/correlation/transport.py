@@ -25,8 +25,6 @@ proves. So neither the cap on pivots nor rounding can make a bound wrong.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["closure", "largest_log_ratio", "least_load", "single_assignment"]
-
 Array = NDArray[np.float64]
 
 _BLOCK = 1500

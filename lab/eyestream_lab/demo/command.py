@@ -33,8 +33,6 @@ from eyestream_lab.demo.view import View, check_picture, draw, open_view, summar
 from eyestream_lab.embedded import embedded_broker
 from eyestream_lab.parts import beginning_of_gaze
 
-__all__ = ["add_parser", "main"]
-
 FAST_SPEED = 60.0
 USUAL_FEATURE = "rate_saccades"
 

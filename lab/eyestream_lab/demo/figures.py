@@ -13,8 +13,6 @@ from eyestream.wire.raw import RawRows
 from eyestream.wire.release import Meta
 from eyestream_lab.demo.gaze import GazeSeen
 
-__all__ = ["SHOWN", "DemoState", "Pair"]
-
 Array = NDArray[np.float64]
 
 SHOWN = ("rate_saccades", "blink_rate", "mean_fixation_duration")

@@ -28,17 +28,6 @@ from eyestream.streams import StreamSpec
 from eyestream.wire.raw import RawRows
 from eyestream_lab.simulation.gaze import gaze_of, gaze_person
 
-__all__ = [
-    "GazeSeen",
-    "WatchedFeeder",
-    "WatchedSource",
-    "direction_words",
-    "gaze_comes",
-    "real_source",
-    "simulated_gaze",
-    "simulated_player",
-]
-
 RATE_HZ = 120.0
 _TRAIL = 240
 _WIDE_DEG, _HIGH_DEG, _COLUMNS = 20.0, 12.0, 61

@@ -29,8 +29,6 @@ from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.streams import StreamKey
 from eyestream.wire.topics import FEATURE_STREAM
 
-__all__ = ["demo_settings", "run_until_stopped", "serving"]
-
 Result = TypeVar("Result")
 
 

@@ -22,8 +22,6 @@ from eyestream_lab.demo.serving import demo_settings, run_until_stopped, serving
 from eyestream_lab.embedded import embedded_broker
 from eyestream_lab.recordings.gaze import front_end_of
 
-__all__ = ["EPSILON", "GazeShown", "demo_gaze"]
-
 EPSILON = 10.0 / 3.0
 """Epsilon of a slot of 1 s: 10 in any 2 s of a recording."""
 

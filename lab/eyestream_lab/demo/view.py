@@ -15,8 +15,6 @@ from eyestream.errors import ConfigError
 from eyestream.sdk.chunk import Chunk
 from eyestream_lab.demo.figures import DemoState
 
-__all__ = ["View", "check_picture", "draw", "frame", "open_view", "summary", "table"]
-
 _DOTS_PER_INCH = 150
 
 

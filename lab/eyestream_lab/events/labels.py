@@ -12,8 +12,6 @@ from eyestream.gaze.profile import NEWEST, Algorithm, Profile
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.timeline import Timeline
 
-__all__ = ["count", "detect", "label"]
-
 _DAY_S = 86_400.0
 
 Labels = NDArray[np.str_]

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KINDS", "Agreement", "Score", "event_agreement", "sample_agreement"]
-
 KINDS = "FSB"
 
 Labels = NDArray[np.str_]

@@ -13,8 +13,6 @@ from eyestream.rim.files.delimited import read_columns
 from eyestream.rim.files.formats import Format
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
 
-__all__ = ["FORMAT", "read_bids"]
-
 
 def read_bids(path: Path, profile: Profile) -> GazeColumns:
     """The columns that the profile names, if the JSON beside the file gives them the profile's units.

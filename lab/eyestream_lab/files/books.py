@@ -10,9 +10,6 @@ import numpy as np
 from eyestream.core.mechanisms.klt.books import ScoreBook, read_books
 from eyestream_lab.parts import part_of
 
-__all__ = ["shipped_books", "with_shipped_books"]
-
-
 _BOOKS = Path(__file__).resolve().parents[1] / "data" / "books.npz"
 
 

@@ -17,8 +17,6 @@ from eyestream.rim.files.delimited import opened
 from eyestream.rim.files.formats import Format
 from eyestream.rim.files.gaze_columns import GazeColumns
 
-__all__ = ["FORMAT", "read_eyelink", "screen_of"]
-
 _CORNERS = re.compile(r"\b(?:DISPLAY|GAZE)_COORDS\W+" + r"\s+".join([r"(-?\d+(?:\.\d*)?)"] * 4))
 _WHOLE_HZ = 1_000.0
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from eyestream.gaze.samples import Samples
 
-__all__ = ["save_events", "save_gaze"]
-
 Array = NDArray[np.float64]
 Labels = NDArray[np.str_]
 

@@ -28,8 +28,6 @@ from eyestream.rim.files.profiles import matching_profiles
 from eyestream_lab.files.eyelink import screen_of
 from eyestream_lab.files.matlab import matlab_columns
 
-__all__ = ["Proposal", "inspect_eyelink", "inspect_table", "profile_text"]
-
 Array = NDArray[np.float64]
 
 _TIME = re.compile(r"time|^t(_|$|\b)|^n$", re.I)

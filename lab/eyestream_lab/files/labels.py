@@ -11,8 +11,6 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError, RecordingError, meant
 
-__all__ = ["Labelled", "load_labels"]
-
 
 @dataclass(frozen=True, slots=True)
 class Labelled:

@@ -26,8 +26,6 @@ from eyestream.rim.files.package_data import path_of
 from eyestream.rim.files.recordings import Recording, check_file
 from eyestream.strict import read
 
-__all__ = ["SHIPPED", "Layout", "labels_of", "load_features", "load_gaze", "load_layout"]
-
 Array = NDArray[np.float64]
 Table = Mapping[str, Array | list[str]]
 

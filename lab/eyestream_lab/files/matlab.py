@@ -19,8 +19,6 @@ from eyestream.rim.files.delimited import reading
 from eyestream.rim.files.formats import Format
 from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
 
-__all__ = ["FORMAT", "matlab_columns", "read_matlab"]
-
 Array = NDArray[np.float64]
 
 _FEWEST = 20

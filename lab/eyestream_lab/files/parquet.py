@@ -10,8 +10,6 @@ from eyestream.errors import ConfigError, RecordingError
 from eyestream.rim.files.formats import Format
 from eyestream.rim.files.recordings import Recording, refuse_gaze
 
-__all__ = ["FORMAT", "load_parquet", "save_parquet"]
-
 Array = NDArray[np.float64]
 
 

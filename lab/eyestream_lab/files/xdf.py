@@ -19,8 +19,6 @@ from eyestream.rim.files.delimited import is_packed, reading
 from eyestream.rim.files.formats import Format
 from eyestream.rim.files.gaze_columns import UNITS, GazeColumns, wanted_columns
 
-__all__ = ["FORMAT", "read_xdf"]
-
 _HEADER, _FOOTER = 2, 6
 _LENGTHS = {1: "<B", 4: "<I", 8: "<Q"}
 # What pyxdf, XML and numpy raise for a file with wrong bytes in it.

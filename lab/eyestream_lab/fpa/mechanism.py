@@ -16,8 +16,6 @@ from eyestream.core.protection import additive_protection
 from eyestream.core.release_type import Rows
 from eyestream_lab.calibration.per_feature import declared_per_feature
 
-__all__ = ["FPA"]
-
 
 class FPA(Mechanism):
     """CFPA with one chunk as long as the recording.

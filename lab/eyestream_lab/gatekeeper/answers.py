@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from eyestream_lab.gatekeeper.questions import DwellTime, FixationsWithin, NextTile, Question, Rectangle, Saccades
 
-__all__ = ["MOST_ANSWERS", "MOST_SLOTS", "NEAR_DEG", "Expected", "Gatekeeper", "Look", "Slot", "Tile"]
-
 NEAR_DEG = 5.0
 MOST_SLOTS = 7200
 """Slots of released gaze that are kept: two hours of seconds."""

@@ -17,8 +17,6 @@ from eyestream.errors import PayloadError
 from eyestream_lab.gatekeeper.answers import Expected, Gatekeeper, Slot
 from eyestream_lab.gatekeeper.questions import LARGEST_QUESTION, Question, question
 
-__all__ = ["LARGEST", "MOST_A_SECOND", "MOST_STANDING", "Desk"]
-
 MOST_A_SECOND = 50
 """Questions that are looked at; of more, each second the first is refused by name and the others are counted."""
 

@@ -10,8 +10,6 @@ from eyestream.core.tiles.reader import TileCode, WordReader
 from eyestream.errors import ConfigError
 from eyestream_lab.gatekeeper.answers import Expected
 
-__all__ = ["NextTileReading"]
-
 
 class NextTileReading:
     """The model's expectation, while every slot of a session has come."""

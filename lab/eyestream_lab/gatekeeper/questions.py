@@ -6,17 +6,6 @@ import msgspec
 
 from eyestream.errors import PayloadError
 
-__all__ = [
-    "LARGEST_QUESTION",
-    "DwellTime",
-    "FixationsWithin",
-    "NextTile",
-    "Question",
-    "Rectangle",
-    "Saccades",
-    "question",
-]
-
 LARGEST_QUESTION = 512
 """Bytes."""
 

@@ -23,8 +23,6 @@ from eyestream_lab.gatekeeper.answers import Slot
 from eyestream_lab.gatekeeper.desk import Desk
 from eyestream_lab.parts import part_of
 
-__all__ = ["answer_questions"]
-
 _WAITING = 256
 """Questions and answers that wait at most; of more, the oldest go first."""
 

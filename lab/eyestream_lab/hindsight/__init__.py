@@ -13,8 +13,6 @@ from eyestream.core.mechanisms.entry import referred
 from eyestream.core.mechanisms.registry import names
 from eyestream_lab.parts import part_of
 
-__all__ = ["hindsight"]
-
 Array = NDArray[np.float64]
 
 

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["look_back"]
-
 Array = NDArray[np.float64]
 
 

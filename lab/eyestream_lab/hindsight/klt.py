@@ -10,8 +10,6 @@ from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.mechanisms.klt.schedule import Schedule
 from eyestream.core.portable import solved, transposed
 
-__all__ = ["backward", "backward_gains", "look_back"]
-
 Array = NDArray[np.float64]
 
 

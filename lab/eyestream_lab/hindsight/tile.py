@@ -10,8 +10,6 @@ from eyestream.core.tiles.calibration import UNIT
 from eyestream.core.tiles.motion import scaled
 from eyestream.core.tiles.reader import Gaze, TileCode, WordReader
 
-__all__ = ["gaze_in_hindsight", "look_back"]
-
 
 def look_back(core: TileCore, states: Sequence[NDArray[np.float64]], out: Sequence[NDArray[np.float64]]) -> None:
     """Write the gaze of a whole session, each slot estimated from all of its released words."""

@@ -43,8 +43,6 @@ from eyestream.core.noise.laws import LaplaceLaw, ideal_rate
 from eyestream.errors import ConfigError
 from eyestream_lab.kaleido.planar import PlanarLaw, planar_rate
 
-__all__ = ["PARTS", "Kaleido", "KaleidoSession", "Settings", "Step"]
-
 Array = NDArray[np.float64]
 
 PARTS = 256

@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 from eyestream.core.noise import Bits
 from eyestream.core.noise.laws import LaplaceLaw, ideal_rate
 
-__all__ = ["PlanarLaw", "planar_rate"]
-
 _CONTEXT = Context(prec=40)
 _ROUNDING = 2.0**-33
 _BELOW_ROOT_HALF = 0.7071067811865474  # rounded down

@@ -37,8 +37,6 @@ from eyestream_lab.kaleido import Kaleido, KaleidoSession, Settings
 from eyestream_lab.kaleido.mechanism import PARTS
 from eyestream_lab.kaleido_live.tables import NAME, settings_of
 
-__all__ = ["OUTPUT", "KaleidoClaim", "KaleidoCore", "LiveKaleido"]
-
 Array = NDArray[np.float64]
 
 OUTPUT = {**GAZE, "tested": "1", "spent": "1"}

@@ -16,8 +16,6 @@ from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
 from eyestream_lab.kaleido_live.tables import mark_of, settings_of
 
-__all__ = ["Places", "place_rows"]
-
 
 class Places(BySlot):
     """One session of one tracker.

@@ -11,8 +11,6 @@ from eyestream.errors import CalibrationError, ConfigError
 from eyestream.streams import FrontEndMark
 from eyestream_lab.kaleido import Settings
 
-__all__ = ["NAME", "KaleidoTables", "calibration_of", "mark_of", "settings_of"]
-
 NAME = "kaleido"
 """Name of the mechanism."""
 

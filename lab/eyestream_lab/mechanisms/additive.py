@@ -22,17 +22,6 @@ from eyestream_lab.audit.estimate import safe_bound
 from eyestream_lab.audit.trials import FAR, SHARP, Case, Cells, made_by_hand
 from eyestream_lab.correlation.emissions import Emission, laplace
 
-__all__ = [
-    "FourierTrial",
-    "LaplaceTrial",
-    "ValueTrial",
-    "emission",
-    "long_draws",
-    "short_draws",
-    "synthetic_additive",
-    "worst_signal",
-]
-
 Array = NDArray[np.float64]
 
 _TOGETHER, _LEVELS, _PHASES = 1000, 40, 16

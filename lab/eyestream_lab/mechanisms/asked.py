@@ -18,8 +18,6 @@ from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells, made_by_ha
 from eyestream_lab.calibration.anchors import anchor_of
 from eyestream_lab.study.ways import Few, StudyPart
 
-__all__ = ["AUDIT", "STUDY", "AskedTrial", "read", "synthetic_asked"]
-
 Array = NDArray[np.float64]
 
 _TOGETHER = 100

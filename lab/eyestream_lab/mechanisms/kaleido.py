@@ -11,8 +11,6 @@ from eyestream_lab.kaleido import KaleidoSession, Settings
 from eyestream_lab.kaleido_live.mechanism import KaleidoCore, LiveKaleido
 from eyestream_lab.kaleido_live.tables import calibration_of
 
-__all__ = ["AUDIT", "KaleidoTrial"]
-
 Array = NDArray[np.float64]
 
 _PUBLISHED, _SKIP, _EDGE_DEG, _TOGETHER = 4, 2, 1.5, 50

@@ -26,8 +26,6 @@ from eyestream.errors import ConfigError
 from eyestream_lab.study.people.galleries import Gallery
 from eyestream_lab.study.people.white_box import WhiteBox
 
-__all__ = ["WHITE_BOX", "PersonModel", "exact_session", "log_density", "noisy_session", "scores_of", "values_of"]
-
 Array = NDArray[np.float64]
 
 DIRECTIONS = 24

@@ -2,8 +2,6 @@
 
 from eyestream_lab.parts import FILTERED, LaboratoryPart, StudyForm
 
-__all__ = ["ASKED", "CFPA", "DCFPA", "KALEIDO", "KLT", "LPA", "TASK_WORDS", "TILE"]
-
 LPA = LaboratoryPart(
     calibrate="eyestream_lab.calibration.per_feature:calibrate_lpa",
     calibration_options=("coverage",),

@@ -9,8 +9,6 @@ from eyestream_lab.audit.trials import AuditPart
 from eyestream_lab.mechanisms.additive import FourierTrial, ValueTrial, long_draws, short_draws, synthetic_additive
 from eyestream_lab.study.ways import StudyPart, plain
 
-__all__ = ["CFPA_AUDIT", "CFPA_STUDY", "DCFPA_AUDIT", "DCFPA_STUDY", "LPA_AUDIT", "LPA_STUDY"]
-
 _WHITE_BOX = "eyestream_lab.mechanisms.noise_likelihood:WHITE_BOX"
 
 

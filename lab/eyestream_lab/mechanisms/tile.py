@@ -11,8 +11,6 @@ from eyestream_lab.audit.estimate import response_bound
 from eyestream_lab.audit.trials import SHARP, AuditPart, Case, Cells
 from eyestream_lab.calibration.tiles import calibrate_tiles, tile_calibration
 
-__all__ = ["AUDIT", "TileTrial", "synthetic_tiles"]
-
 Array = NDArray[np.float64]
 
 _SLOT_US = 1_000_000

@@ -15,8 +15,6 @@ from eyestream_lab.words import TaskWords, WordTables
 from eyestream_lab.words.decision import Judge
 from eyestream_lab.words.history import Remembering
 
-__all__ = ["AUDIT", "WordTrial", "synthetic_words"]
-
 _WORDS = 3
 _TOGETHER = 400
 """Releases of either neighbour at once."""

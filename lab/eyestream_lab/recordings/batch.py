@@ -29,8 +29,6 @@ from eyestream_lab.recordings.released import claim_beside
 from eyestream_lab.workers import workers
 from eyestream_lab.workshop import once, sync, workshop
 
-__all__ = ["BatchSettings", "privatize_batch"]
-
 _RECORDING = StreamKey("recording", "features")
 
 

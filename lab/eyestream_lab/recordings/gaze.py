@@ -18,8 +18,6 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.streams import GAZE
 from eyestream_lab.recordings.released import Released
 
-__all__ = ["front_end_of", "save_released_gaze", "write_claim"]
-
 
 def front_end_of(calibration: Calibration) -> FrontEndEntry:
     """The front end that makes the rows of a calibration from gaze."""

@@ -24,15 +24,6 @@ from eyestream_lab.fpa import build_whole
 from eyestream_lab.recordings.recording import RecordingRelease
 from eyestream_lab.recordings.released import Released, Stretch, released, stretches_of
 
-__all__ = [
-    "Booking",
-    "RefusedError",
-    "book",
-    "privatize",
-    "privatize_whole",
-    "release_one",
-]
-
 _SLOWEST_S = 1.0
 """No clock runs here: grace and idle times are never reached."""
 

@@ -14,8 +14,6 @@ from eyestream.core.session import Session
 from eyestream.wire.raw import MAX_ROWS, RawRows
 from eyestream_lab.hindsight import hindsight
 
-__all__ = ["RecordingRelease"]
-
 Array = NDArray[np.float64]
 
 

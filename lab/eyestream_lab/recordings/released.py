@@ -15,8 +15,6 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.core.reservation import Granted
 from eyestream.rim.files.recordings import Recording
 
-__all__ = ["Released", "Stretch", "claim_beside", "released", "stretches_of"]
-
 _SLOT_TIMES = "the middle of the slot, or of each of its samples, in seconds of the recording's own clock"
 _ROW_TIMES = (
     "seconds from the recording's first row, on an even grid: row k of the release is of row k of the recording, "

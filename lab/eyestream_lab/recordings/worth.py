@@ -23,8 +23,6 @@ from eyestream.errors import CalibrationError
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.calibration.fingerprints import made_from, overlap
 
-__all__ = ["better_start", "obstacles", "refuse_own_people", "without_values"]
-
 Indices = NDArray[np.intp]
 
 _MOST_SHARED = 0.1

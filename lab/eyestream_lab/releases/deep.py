@@ -14,8 +14,6 @@ from eyestream_lab.releases.gaze import GazePeople, places
 from eyestream_lab.releases.measures import right
 from eyestream_lab.study.people.deep import LearningSettings, sequence_scores
 
-__all__ = ["SAMPLES", "recognised_by_samples", "sample_rows"]
-
 Array = NDArray[np.float64]
 
 SAMPLES = "dense network on samples"

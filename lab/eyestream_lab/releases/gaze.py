@@ -18,22 +18,6 @@ from eyestream_lab.releases.measures import right
 from eyestream_lab.study.people.gaze_events import EventFigures, events_of
 from eyestream_lab.study.people.rbfn import EventNetworks
 
-__all__ = [
-    "EVENTS",
-    "STATISTICS",
-    "EventsOf",
-    "GazePeople",
-    "Maps",
-    "events_in",
-    "places",
-    "predicted_deg",
-    "recognised_by_events",
-    "saliency",
-    "saliency_kl",
-    "shares_on_cells",
-    "statistics",
-]
-
 Array = NDArray[np.float64]
 GazePeople = Mapping[str, Mapping[str, GazeRecording]]
 """Recordings by person and task; the same people and tasks for everybody."""

@@ -26,8 +26,6 @@ from eyestream_lab.events.labels import detect
 from eyestream_lab.releases.gaze import GazePeople, places
 from eyestream_lab.releases.measures import People, matched, right
 
-__all__ = ["NUMBER", "SAME_DEG", "Known", "known_by_gaze", "known_by_rows", "known_scores"]
-
 Array = NDArray[np.float64]
 Known = dict[str, tuple[float, float]]
 """By attacker the share of people who are named rightly, from one task (the mean over tasks) and from all tasks."""

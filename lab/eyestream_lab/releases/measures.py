@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from eyestream_lab.corpora.ksame import filled
 from eyestream_lab.study.classifiers import match_means, window_scores
 
-__all__ = ["ATTACKERS", "ROWS", "People", "activities", "halves", "matched", "recognised", "right", "usable"]
-
 Array = NDArray[np.float64]
 People = Mapping[str, Mapping[str, Array]]
 """Rows (m, F) by person and task; the same people and tasks for everybody."""

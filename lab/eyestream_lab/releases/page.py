@@ -10,8 +10,6 @@ from eyestream_lab.releases.gaze import EVENTS, STATISTICS
 from eyestream_lab.releases.known import NUMBER
 from eyestream_lab.releases.published import ACTIVITY, PUBLISHED, verdict
 
-__all__ = ["figures", "page"]
-
 Cell = Mapping[str, Any]
 _BEFORE = "matched, all tasks"
 """In cells from before the attackers of `eyestream_lab.releases.known`."""

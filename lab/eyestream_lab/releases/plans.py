@@ -5,8 +5,6 @@ from typing import Any
 
 from eyestream.rim.files.calibrations import load
 
-__all__ = ["CHUNK", "GAMMAS", "KALEIDO_EPSILONS", "PRINTED_EPSILONS", "Wanted", "key_of", "systems"]
-
 Wanted = tuple[str, dict[str, Any]]
 """Name and options of a system."""
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from eyestream_lab.releases.gaze import EVENTS
 from eyestream_lab.releases.plans import GAMMAS, KALEIDO_EPSILONS, PRINTED_EPSILONS
 
-__all__ = ["ACTIVITY", "PIECES", "PUBLISHED", "Paper", "Published", "verdict"]
-
 Array = NDArray[np.float64]
 
 ACTIVITY = "activity"

@@ -50,8 +50,6 @@ from eyestream_lab.releases.plans import CHUNK, Wanted, key_of, systems
 from eyestream_lab.releases.traits import TRAIT_ATTACKERS, Classes, classes_of, told_of
 from eyestream_lab.workers import workers
 
-__all__ = ["Cell", "study_datasets"]
-
 Array = NDArray[np.float64]
 Cell = dict[str, Any]
 

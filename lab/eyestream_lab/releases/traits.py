@@ -16,8 +16,6 @@ from eyestream_lab.corpora.corpus import Dataset
 from eyestream_lab.releases.measures import People, right
 from eyestream_lab.study.classifiers import window_scores
 
-__all__ = ["TRAIT_ATTACKERS", "Classes", "classes_of", "told_of"]
-
 Array = NDArray[np.float64]
 Classes = Mapping[str, str]
 """Class by person."""

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from eyestream_lab.kaleido import Settings
 
-__all__ = ["CLAIM", "coarse", "every", "held", "kalman", "noisy", "published_kaleido", "weighted", "weighted_twice"]
-
 Array = NDArray[np.float64]
 
 CLAIM = "none"

@@ -12,8 +12,6 @@ from eyestream.core.tiles.reader import Gaze, TileCode, WordReader
 from eyestream.core.tiles.response import responded
 from eyestream_lab.hindsight.tile import gaze_in_hindsight
 
-__all__ = ["TileResponse", "TileSession"]
-
 
 class TileResponse:
     """A mechanism that releases the slots of sessions.

@@ -15,8 +15,6 @@ from eyestream.core.anchor import BASELINE_S
 from eyestream.core.calibration import Calibration, JointTables, PerFeatureTables
 from eyestream.errors import CalibrationError
 
-__all__ = ["FITS", "LOST", "MOST_UNFIT", "PARTLY", "STILL", "FeatureFit", "all_in_all", "feature_fits", "unfit"]
-
 FITS, PARTLY = 0.05, 0.25
 """Largest shares clipped of what fits, and of what fits in part."""
 

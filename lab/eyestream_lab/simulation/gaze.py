@@ -23,8 +23,6 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.profile import LONGEST_RATE_HZ, SHORTEST_RATE_HZ
 from eyestream.gaze.samples import Samples
 
-__all__ = ["GazePerson", "Labels", "gaze_of", "gaze_person", "simulate_gaze"]
-
 Array = NDArray[np.float64]
 Labels = NDArray[np.str_]
 

@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from eyestream_lab.simulation.people import RATE_HZ, TRAITS, Statistics, check_extent, draw_person, rows_of
 
-__all__ = ["AGES", "DOCUMENTS", "GENDERS", "LABELLED", "LEAD_S", "LabelledRows", "simulate_labelled"]
-
 LABELLED = 2
 """Version of the labels' effects: the same version, generator, seed, number of people and length give the same rows."""
 

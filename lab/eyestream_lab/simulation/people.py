@@ -21,24 +21,6 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.rim.files.package_data import DATA
 
-__all__ = [
-    "CONSTANTS",
-    "FOLLOWERS",
-    "GENERATOR",
-    "NAMES",
-    "RATE_HZ",
-    "TRAITS",
-    "WINDOW_S",
-    "Statistics",
-    "check_extent",
-    "draw_person",
-    "load_statistics",
-    "rows_of",
-    "simulate",
-    "simulate_person",
-    "windowed",
-]
-
 Floats = NDArray[np.float64]
 
 GENERATOR = 2

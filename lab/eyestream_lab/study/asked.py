@@ -42,8 +42,6 @@ from eyestream_lab.study.sources import World
 from eyestream_lab.study.splits import WINDOW_S
 from eyestream_lab.study.ways import Few, of_chunks, study_part
 
-__all__ = ["PART", "asked_page", "cells", "measure", "pooled", "summarise"]
-
 Array = NDArray[np.float64]
 Streams = list[list[str]]
 """Features of each stream that is released at once; they share epsilon."""

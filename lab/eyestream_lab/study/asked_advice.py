@@ -25,8 +25,6 @@ from eyestream_lab.recordings.worth import refuse_own_people
 from eyestream_lab.study.advice import check_hours
 from eyestream_lab.study.prices import price
 
-__all__ = ["AskedAdvice", "Followed", "Recognised", "advise_asked", "followed", "recognised"]
-
 Array = NDArray[np.float64]
 
 _LEAST_CHUNKS = 3

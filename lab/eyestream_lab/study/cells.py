@@ -17,8 +17,6 @@ from eyestream_lab.study.sources import World
 from eyestream_lab.testing.noise import SeededNoise
 from eyestream_lab.workers import workers
 
-__all__ = ["Cell", "Pace", "Record", "compute", "how_far", "key_of"]
-
 VERSION = 2
 """Version of what cells compute; a change of a measure raises it, and what was kept is computed anew."""
 

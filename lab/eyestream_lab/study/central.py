@@ -39,8 +39,6 @@ from eyestream_lab.study.plan import Plan
 from eyestream_lab.study.sources import World
 from eyestream_lab.study.ways import of_chunks, study_part, with_signals
 
-__all__ = ["MODELS", "TARGETS", "cells", "choose_k", "measure", "people_needed", "projected", "release_of_mean"]
-
 Array = NDArray[np.float64]
 
 MODELS = ("local", "central")

@@ -15,17 +15,6 @@ from eyestream_lab.study.figures import DASHES, MARKERS, colour, legend_below, l
 from eyestream_lab.study.recovery import ATTACKS
 from eyestream_lab.study.ways import RAW_ROWS, ways
 
-__all__ = [
-    "CAPTIONS",
-    "correlation_chart",
-    "frontier_chart",
-    "leakage_chart",
-    "published_chart",
-    "recovery_chart",
-    "trace_chart",
-    "utility_chart",
-]
-
 CAPTIONS = {
     "frontier": (
         "Utility against identity, at equal epsilon a minute. Higher is more useful, and further left is harder to "

@@ -9,16 +9,6 @@ from numpy.typing import NDArray
 from eyestream_lab.study.classifiers import scorer
 from eyestream_lab.study.splits import halves
 
-__all__ = [
-    "PERSON",
-    "Outcome",
-    "label_folds",
-    "outcomes",
-    "person_folds",
-    "session_folds",
-    "vote",
-]
-
 Array = NDArray[np.float64]
 
 PERSON = "person"

@@ -17,17 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-__all__ = [
-    "ATTACKERS",
-    "CLASSIFIERS",
-    "RadialBasisNetwork",
-    "Scorer",
-    "attack",
-    "match_means",
-    "scorer",
-    "window_scores",
-]
-
 Array = NDArray[np.float64]
 
 CLASSIFIERS = ("k-NN", "SVM", "decision tree", "random forest")

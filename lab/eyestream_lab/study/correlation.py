@@ -13,8 +13,6 @@ from eyestream_lab.study.cells import Cell, Record
 from eyestream_lab.study.plan import Plan
 from eyestream_lab.study.sources import World
 
-__all__ = ["autocorrelation", "cells", "measure", "states_of", "with_fifth"]
-
 Array = NDArray[np.float64]
 
 _FIFTH, _MOST_ROWS = 4, 256

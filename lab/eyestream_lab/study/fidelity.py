@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from eyestream.errors import ConfigError
 from eyestream_lab.calibration.redundancy import groups_of
 
-__all__ = ["Fidelity", "Spread", "Yardstick", "fidelity", "spread_over_people"]
-
 Array = NDArray[np.float64]
 
 CLIPPED = 0.005

@@ -13,19 +13,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from eyestream_lab.study.sources import COLOURS
 
-__all__ = [
-    "DASHES",
-    "MARKERS",
-    "colour",
-    "legend_below",
-    "log_axis",
-    "log_values",
-    "panels",
-    "short",
-    "to_data_url",
-    "to_png",
-]
-
 MARKERS = {32: "o", 64: "s", 128: "^"}
 """Marker for each chunk length."""
 

@@ -29,8 +29,6 @@ from eyestream_lab.study.sessions import released_session
 from eyestream_lab.study.sources import World
 from eyestream_lab.study.ways import RAW_ROWS, Form, study_part, ways
 
-__all__ = ["TRACED", "cells", "measure"]
-
 Array = NDArray[np.float64]
 
 VERSION = 3

@@ -14,8 +14,6 @@ from eyestream_lab.study.people.inference import AttackTrial, figures
 from eyestream_lab.study.prices import price
 from eyestream_lab.study.ways import RAW_ROWS
 
-__all__ = ["by_feature", "limits", "summarise"]
-
 Array = NDArray[np.float64]
 
 _DRAWS = 1000

@@ -26,8 +26,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["backward_leakage", "fit", "increment", "supremum", "total_leakage"]
-
 Array = NDArray[np.float64]
 
 

@@ -37,8 +37,6 @@ from scipy.optimize import linprog
 from eyestream.core.calibration import JointTables
 from eyestream_lab.calibration.row_parts import inverse_root
 
-__all__ = ["Target", "causal_limit", "most_information", "one_shot", "water_filling"]
-
 Array = NDArray[np.float64]
 
 

@@ -25,8 +25,6 @@ from eyestream_lab.study.sources import RAW, Release, World
 from eyestream_lab.study.splits import halves
 from eyestream_lab.study.tables import TABLED, epsilon_of, without_lead
 
-__all__ = ["KNOWN", "cells", "demographics", "linked", "measure"]
-
 Array = NDArray[np.float64]
 
 KNOWN = ("raw", "released anew")

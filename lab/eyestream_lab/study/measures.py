@@ -6,8 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["explained_variance", "mean_and_error", "mean_of_known", "nmse", "nmse_summary", "tame", "utility"]
-
 Array = NDArray[np.float64]
 
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from eyestream.errors import ConfigError
 
-__all__ = ["EACH", "check_one_person_each", "people_of"]
-
 EACH = "each"
 _PREFIX = re.compile(r"(sub-[A-Za-z0-9]+|[A-Za-z0-9]+)[_\-]")
 _WHO = ("participant_id", "person")

@@ -19,17 +19,6 @@ from eyestream_lab.study.classifiers import CLASSIFIERS
 from eyestream_lab.study.report import figure_text, pipes
 from eyestream_lab.study.tables import PERSON_ANEW
 
-__all__ = [
-    "DATA_SET",
-    "MARGIN",
-    "PUBLISHED",
-    "central_page",
-    "linkage_page",
-    "linkage_verdict",
-    "tables_page",
-    "verdict",
-]
-
 MARGIN = 0.15
 """A task is kept when its accuracy is at most this below that on raw rows."""
 

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["FULL", "QUICK", "Plan"]
-
 
 @dataclass(frozen=True)
 class Plan:

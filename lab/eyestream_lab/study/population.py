@@ -14,8 +14,6 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.streams import same_rate
 from eyestream_lab.calibration.fingerprints import recording_hash
 
-__all__ = ["Population", "finite_rows", "read_labels"]
-
 Array = NDArray[np.float64]
 
 

@@ -9,8 +9,6 @@ from eyestream.ops.new_configuration import reach_of_features
 from eyestream_lab.study.cells import Record
 from eyestream_lab.study.population import Population
 
-__all__ = ["Price", "price", "with_prices"]
-
 
 @dataclass(frozen=True)
 class Price:

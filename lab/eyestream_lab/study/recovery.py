@@ -22,8 +22,6 @@ from eyestream_lab.study.plan import Plan
 from eyestream_lab.study.sources import SOURCES, World
 from eyestream_lab.study.ways import study_part
 
-__all__ = ["ATTACKS", "Dynamics", "Gains", "cells", "filtered", "measure", "smoothed"]
-
 Array = NDArray[np.float64]
 
 

@@ -14,18 +14,6 @@ from matplotlib.figure import Figure
 from eyestream_lab.study.cells import Record
 from eyestream_lab.study.figures import to_data_url, to_png
 
-__all__ = [
-    "Columns",
-    "Section",
-    "Table",
-    "figure_text",
-    "markdown",
-    "pipes",
-    "write_report",
-    "write_summary",
-    "write_tables",
-]
-
 Columns = tuple[tuple[str, str], ...]
 """Names of columns with their headings."""
 

@@ -35,8 +35,6 @@ from eyestream_lab.study.sections import opening, sections, sections_of
 from eyestream_lab.study.sources import BASELINES, BEST_CALIBRATORS, CALIBRATORS, SOURCES, World, prepare
 from eyestream_lab.study.verdict import verdict
 
-__all__ = ["ATTACKS", "PARTS", "TABLES", "Study", "check_labelled", "listed", "made_quick"]
-
 PARTS: dict[str, Any] = {
     "frontier": frontier,
     "utility": utility,

@@ -16,8 +16,6 @@ from eyestream_lab.study.plan import QUICK, Plan
 from eyestream_lab.study.report import Columns, Section, Table
 from eyestream_lab.study.verdict import MEANING, comes_through, no_verdict, verdict, who_is_found
 
-__all__ = ["opening", "sections", "sections_of"]
-
 Records = dict[str, list[Record]]
 
 _KEY: Columns = (

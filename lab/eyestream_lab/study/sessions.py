@@ -7,8 +7,6 @@ from eyestream.core.mechanism import Mechanism
 from eyestream_lab.calibration.corpus import whole_chunks
 from eyestream_lab.hindsight import hindsight
 
-__all__ = ["WITHHELD_ROWS", "released_session"]
-
 Array = NDArray[np.float64]
 
 WITHHELD_ROWS = 128

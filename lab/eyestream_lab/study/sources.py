@@ -27,20 +27,6 @@ from eyestream_lab.study import steil
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.ways import of_chunks
 
-__all__ = [
-    "BASELINES",
-    "BEST_CALIBRATORS",
-    "BEST_FORMS",
-    "CALIBRATORS",
-    "COLOURS",
-    "RAW",
-    "SOURCES",
-    "Release",
-    "Source",
-    "World",
-    "prepare",
-]
-
 Array = NDArray[np.float64]
 
 

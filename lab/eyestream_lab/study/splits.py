@@ -1,7 +1,5 @@
 """Which rows of a recording are known to the attacker, and which are to be attributed."""
 
-__all__ = ["WINDOW_S", "halves"]
-
 WINDOW_S = 30.0
 """Span of raw gaze that one row summarises: rows closer than this share gaze samples."""
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Scale", "published", "repaired"]
-
 Array = NDArray[np.float64]
 
 

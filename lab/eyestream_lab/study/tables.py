@@ -27,8 +27,6 @@ from eyestream_lab.study.population import Population
 from eyestream_lab.study.sources import BEST_FORMS, RAW, SOURCES, World
 from eyestream_lab.study.splits import halves
 
-__all__ = ["PERSON_ANEW", "TABLED", "cells", "epsilon_of", "measure", "without_lead"]
-
 Array = NDArray[np.float64]
 
 PERSON_ANEW = "person, another session"

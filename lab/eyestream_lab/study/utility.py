@@ -12,8 +12,6 @@ from eyestream_lab.study.measures import explained_variance, nmse, nmse_summary,
 from eyestream_lab.study.plan import Plan
 from eyestream_lab.study.sources import BASELINES, SOURCES, World
 
-__all__ = ["PUBLISHED_FEATURES", "cells", "measure", "published_values"]
-
 Array = NDArray[np.float64]
 
 PUBLISHED_FEATURES = 48

@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from eyestream_lab.study.cells import Record
 from eyestream_lab.study.ways import RAW_ROWS
 
-__all__ = ["COVERED", "MEANING", "comes_through", "no_verdict", "useful", "verdict", "who_is_found"]
-
 COVERED = 0.9
 _LEVEL = 0.05
 _CLEARLY = 0.8

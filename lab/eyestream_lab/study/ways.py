@@ -12,8 +12,6 @@ from eyestream.core.mechanism import Mechanism
 from eyestream.core.mechanisms.registry import names
 from eyestream_lab.parts import FILTERED, part_of
 
-__all__ = ["RAW_ROWS", "Few", "Form", "StudyPart", "Way", "of_chunks", "plain", "study_part", "ways", "with_signals"]
-
 Array = NDArray[np.float64]
 
 RAW_ROWS = "raw"

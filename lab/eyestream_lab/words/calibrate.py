@@ -15,8 +15,6 @@ from eyestream_lab.words.directions import LabelledSession, remembering_of, resi
 from eyestream_lab.words.mechanism import TaskWords
 from eyestream_lab.words.tables import WordTables, check_tasks
 
-__all__ = ["SESSIONS", "calibrate_words", "held_out", "labelled"]
-
 Array = NDArray[np.float64]
 
 SESSIONS = 10

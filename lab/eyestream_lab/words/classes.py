@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SHRINKAGE", "means_and_within"]
-
 Array = NDArray[np.float64]
 
 SHRINKAGE = 0.5

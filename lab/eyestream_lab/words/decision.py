@@ -30,8 +30,6 @@ from eyestream.core.noise import Bits, Noise
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream_lab.words.classes import SHRINKAGE, means_and_within
 
-__all__ = ["DecisionLaw", "Judge", "SpanMean", "decide"]
-
 Array = NDArray[np.float64]
 
 _DENOMINATOR = 2**128

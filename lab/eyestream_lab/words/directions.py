@@ -28,8 +28,6 @@ from eyestream_lab.calibration.standard import RANK_TAIL, Standard
 from eyestream_lab.words.classes import SHRINKAGE, means_and_within
 from eyestream_lab.words.history import History, Remembering, SessionLevel
 
-__all__ = ["LabelledSession", "ResidualRows", "calibrate_tasks", "discriminants", "remembering_of", "residual_rows"]
-
 Array = NDArray[np.float64]
 
 

@@ -40,8 +40,6 @@ from eyestream.core.protection import Fact
 from eyestream.core.scopes import Pair, Scope, limited
 from eyestream.errors import CalibrationError, SnapshotError
 
-__all__ = ["History", "OverHistory", "Remembering", "SessionLevel", "stored"]
-
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

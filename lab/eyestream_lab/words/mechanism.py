@@ -39,8 +39,6 @@ from eyestream_lab.words.decision import DecisionLaw, decide
 from eyestream_lab.words.history import Remembering
 from eyestream_lab.words.tables import WordTables
 
-__all__ = ["TaskWords"]
-
 Array = NDArray[np.float64]
 
 

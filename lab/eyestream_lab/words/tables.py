@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from eyestream.errors import CalibrationError
 from eyestream_lab.words.decision import Judge
 
-__all__ = ["WordTables"]
-
 Array = NDArray[np.float64]
 
 _LONGEST = 64

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 
-__all__ = ["Words", "posterior"]
-
 
 class _Released(Protocol):
     """A released chunk (`eyestream.Chunk`), as far as it is read here."""

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from eyestream.core.mechanisms.asked.tables import AskedTables
 from eyestream.core.portable import decay, total
 
-__all__ = ["GRID", "MOST", "Chains", "parts_of", "readings_of", "shares_of", "words_of"]
-
 Array = NDArray[np.float64]
 
 MOST = 4.0

@@ -45,8 +45,6 @@ from eyestream.core.protection import Fact, Protection
 from eyestream.core.release_type import InputDomain, OutputSchema, Summaries
 from eyestream.errors import CalibrationError, ConfigError, meant
 
-__all__ = ["Asked", "AskedOptions"]
-
 Array = NDArray[np.float64]
 
 _MOST_FEATURES = 3

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from eyestream.errors import CalibrationError
 
-__all__ = ["AskedTables"]
-
 Array = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.noise import Noise
 from eyestream.core.protection import Protection
 
-__all__ = ["ENTRY", "KLT", "JointOptions"]
-
 
 class JointOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of joint transform coding.

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from eyestream.core.calibration import JointTables
 from eyestream.core.portable import total
 
-__all__ = ["ScoreBook", "books_of", "read_books"]
-
 Array = NDArray[np.float64]
 
 

@@ -30,8 +30,6 @@ from eyestream.core.mechanisms.klt.books import ScoreBook
 from eyestream.core.noise.response import keep_probability
 from eyestream.core.portable import product, solved, total, transposed
 
-__all__ = ["MOST_BITS", "Code", "Codes", "Quantiser", "coded_by", "quantiser"]
-
 Array = NDArray[np.float64]
 
 

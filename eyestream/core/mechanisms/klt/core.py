@@ -24,8 +24,6 @@ from eyestream.core.noise import Noise
 from eyestream.core.portable import product, total, transposed
 from eyestream.errors import CalibrationError, ConfigError
 
-__all__ = ["JointCore", "JointStep"]
-
 Array = NDArray[np.float64]
 
 FOCUS = 10.0

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 from eyestream.core.frame import aligned_empty, repeat_column
 from eyestream.core.portable import total
 
-__all__ = ["Lines", "Nodes", "RankMap", "Room"]
-
 Array = NDArray[np.float64]
 
 _ABOVE = (

@@ -32,8 +32,6 @@ from eyestream.core.mechanisms.klt.codebook import Codes, quantiser
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.portable import eliminated, principal, product, total, transposed
 
-__all__ = ["STEPS", "ComponentMotion", "Schedule", "ScheduleStep"]
-
 Array = NDArray[np.float64]
 
 STEPS = 64

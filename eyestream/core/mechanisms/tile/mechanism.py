@@ -27,8 +27,6 @@ from eyestream.core.tiles.reader import Gaze, TileCode, WordReader
 from eyestream.core.tiles.response import responded
 from eyestream.streams import GAZE
 
-__all__ = ["OUTPUT", "Tile", "TileCore", "write_gaze"]
-
 Array = NDArray[np.float64]
 
 OUTPUT = {**GAZE, "gaze_error": "deg", "lost": "1", "word": "1"}

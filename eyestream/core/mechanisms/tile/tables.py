@@ -9,8 +9,6 @@ from eyestream.core.calibration import Calibration
 from eyestream.core.tiles import Field, TileCalibration
 from eyestream.errors import CalibrationError
 
-__all__ = ["MOST_SAMPLES", "NAME", "TileTables", "tiles_of"]
-
 Whole = NDArray[np.int32]
 
 NAME = "tile"

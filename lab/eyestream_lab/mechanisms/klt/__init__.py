@@ -20,8 +20,6 @@ from eyestream_lab.mechanisms.additive import synthetic_additive
 from eyestream_lab.mechanisms.klt.words import decode, schedule_step
 from eyestream_lab.study.ways import Few, Form, StudyPart, Way
 
-__all__ = ["AUDIT", "STUDY", "KltTrial", "emission", "synthetic_joint"]
-
 Array = NDArray[np.float64]
 
 

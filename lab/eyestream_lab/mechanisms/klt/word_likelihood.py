@@ -47,18 +47,6 @@ from eyestream_lab.mechanisms.klt.words import Evidence, decode, schedule_step
 from eyestream_lab.study.people.galleries import Gallery
 from eyestream_lab.study.people.white_box import WhiteBox
 
-__all__ = [
-    "WHITE_BOX",
-    "Beliefs",
-    "BookCells",
-    "believe",
-    "cells_of",
-    "next_session",
-    "prior",
-    "tell_scores",
-    "word_scores",
-]
-
 Array = NDArray[np.float64]
 
 _DRAWS, _MOST_DRAWS, _SEED, _BLOCK = 512, 2**18, 22, 4096

@@ -22,8 +22,6 @@ from eyestream.core.mechanisms.klt.core import JointCore
 from eyestream.core.mechanisms.klt.schedule import ScheduleStep
 from eyestream.errors import ConfigError
 
-__all__ = ["Evidence", "decode", "schedule_step"]
-
 Array = NDArray[np.float64]
 
 _ROUNDING = 4e-7

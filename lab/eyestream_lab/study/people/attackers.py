@@ -39,8 +39,6 @@ from eyestream_lab.study.people.galleries import Chunks, Gallery
 from eyestream_lab.study.people.white_box import WhiteBox
 from eyestream_lab.study.ways import study_part
 
-__all__ = ["ATTACKERS", "USUAL", "WHITE_BOX", "applies", "attack", "describe", "spread_scores"]
-
 Array = NDArray[np.float64]
 
 _AXES = 6

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 
 from eyestream_lab.study.people.galleries import Gallery
 
-__all__ = ["LearningSettings", "deep_scores", "sequence_scores"]
-
 Array = NDArray[np.float64]
 Weights = dict[str, Any]
 

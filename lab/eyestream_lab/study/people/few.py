@@ -26,8 +26,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from eyestream_lab.study.ways import Few
 
-__all__ = ["ATTACKERS", "attack_all"]
-
 Array = NDArray[np.float64]
 Words = NDArray[np.int64]
 

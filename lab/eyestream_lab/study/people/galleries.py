@@ -19,8 +19,6 @@ from eyestream_lab.parts import calibrate
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.splits import WINDOW_S
 
-__all__ = ["Gallery", "Sight", "everybody", "gallery", "halves_apart", "recalibrated", "recipe", "roles", "usable"]
-
 Array = NDArray[np.float64]
 Chunks = NDArray[np.float32]
 

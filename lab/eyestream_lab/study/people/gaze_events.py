@@ -13,8 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FEATURES", "EventFigures", "events_of"]
-
 Array = NDArray[np.float64]
 
 FEATURES = 51

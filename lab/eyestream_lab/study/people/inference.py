@@ -7,8 +7,6 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AttackFigures", "AttackTrial", "figures", "least_rate", "trial"]
-
 Array = NDArray[np.float64]
 
 _DRAWS = 1000

@@ -22,8 +22,6 @@ from sklearn.cluster import KMeans
 
 from eyestream_lab.study.people.gaze_events import FEATURES, EventFigures
 
-__all__ = ["CENTRES", "EventNetworks", "Network", "first_minute"]
-
 Array = NDArray[np.float64]
 
 CENTRES = 32

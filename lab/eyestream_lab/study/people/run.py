@@ -23,24 +23,6 @@ from eyestream_lab.study.people.inference import AttackTrial, figures, trial
 from eyestream_lab.study.population import Population
 from eyestream_lab.study.sources import World
 
-__all__ = [
-    "HELD_OUT",
-    "KEY",
-    "PART",
-    "RAW",
-    "SHIPPED",
-    "SHUFFLED",
-    "AttackTarget",
-    "Scope",
-    "attack_people",
-    "cells",
-    "knowing",
-    "measure",
-    "page",
-    "subjects_of",
-    "summarise",
-]
-
 _HEAD = """# Who is recognised by whom: figures
 
 Written by `eyestream study --attack`; [attacks.md](attacks.md) says what the attackers do. The same figures, with seeds

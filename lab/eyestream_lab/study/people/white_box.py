@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from eyestream_lab.study.people.galleries import Gallery
 
-__all__ = ["WhiteBox"]
-
 
 @dataclass(frozen=True)
 class WhiteBox:
