@@ -15,13 +15,15 @@ what a process under the same capture writes on purpose. The last line sums up; 
 """
 
 import argparse
+import contextlib
 import dataclasses
 import re
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +44,7 @@ from tests.rigs.tainting.lives import LIVES, PLAIN, Ended, Life, live
 from tests.rigs.tainting.tracker import recording
 
 BEGAN = time.monotonic()
+LIVES_AT_ONCE = 4
 BULK_DEVICES = 8
 CHUNKS_A_LIFE = 400
 BYTES_A_CHUNK = 64 * 52 * 4
@@ -182,25 +185,44 @@ def bulk(tally: Tally, canary: Canary, folder: Path, port: int, bytes_wanted: fl
         number += 1
 
 
+def lives(tally: Tally, canary: Canary, folder: Path, *, trace: bool) -> None:
+    """Four at a time, as they mostly wait. Each has its own broker, as their devices have the same names."""
+
+    def one(life: Life, index: int) -> Ended:
+        own = folder / f"broker-{index}"
+        own.mkdir()
+        with broker_in(own) as broker:
+            return live(life, folder / f"life-{index}", broker.port, free_port(), canary, trace=trace)
+
+    with ThreadPoolExecutor(LIVES_AT_ONCE) as pool:
+        for life, ended in zip(LIVES, pool.map(one, LIVES, range(len(LIVES))), strict=True):
+            note(tally, canary, life, ended)
+
+
+@contextlib.contextmanager
+def broker_in(folder: Path) -> Iterator[Mosquitto]:
+    """A broker that ends with the block."""
+    broker = Mosquitto(folder, "log_type none", "max_inflight_messages 1000")
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.stop()
+
+
 def everything(options: argparse.Namespace, canary: Canary, tally: Tally, *, trace: bool) -> None:
     """All lives, commands and controls; then the bulk, unless it is the quick form."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        broker = Mosquitto(folder, "log_type none", "max_inflight_messages 1000")
-        broker.start()
-        try:
-            for index, life in enumerate(LIVES):
-                ended = live(life, folder / f"life-{index}", broker.port, free_port(), canary, trace=trace)
-                note(tally, canary, life, ended)
-            lives = BRIEF_LIVES if options.quick else GAZE_LIVES
-            gaze_lives(tally, lives, folder, broker.port, trace=trace)
+        lives(tally, canary, folder, trace=trace)
+        with broker_in(folder) as broker:
+            brief = BRIEF_LIVES if options.quick else GAZE_LIVES
+            gaze_lives(tally, brief, folder, broker.port, trace=trace)
             other_commands(tally, canary, folder, broker.port)
             capture_control(tally, canary, folder / "leak", trace=trace)
             print(core_control(folder / "core"))
             if not options.quick:
                 bulk(tally, canary, folder, broker.port, options.bytes)
-        finally:
-            broker.stop()
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import pytest
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.tainting.canary import Canary
 from tests.rigs.tainting.capture import has_strace
-from tests.rigs.tainting.lives import LIVES, Life, Plant, live
+from tests.rigs.tainting.lives import Life, Plant, live
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -81,14 +81,3 @@ def test_the_search_finds_digits(form: str) -> None:
     value = float(canary.rows[canary.rows > 10][0])
     assert canary.hits(form.format(value).encode())["decimal"] == 1
     assert not canary.hits(f"{value:.3g} {value:.5g} {12345678} {value * 1e6:.6g}".encode())
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("life", [life for life in LIVES if life.pauses], ids=lambda life: life.name)
-def test_no_canary_over_a_pause(life: Life, mosquitto: Mosquitto, tmp_path: Path) -> None:
-    canary = Canary(128, 52, 7)
-    ended = live(life, tmp_path / "life", mosquitto.port, free_port(), canary, trace=has_strace())
-    assert ended.wrong == []
-    for read in ended.written.values():
-        assert not canary.hits(b"".join(read()))
-    assert canary.hits(ended.controls["received"]).total() > 1000
