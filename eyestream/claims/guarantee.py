@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from eyestream.claims.facts import NO_CLASS, NOT_PROTECTED, TRUSTED, Facts, TrustModel
-from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.calibration import product
+from eyestream.core.calibration import Calibration, product
 from eyestream.core.kinds import Loss
 from eyestream.core.leakage import leakage
 from eyestream.core.mechanism import Mechanism

@@ -14,9 +14,9 @@ from typing import Any
 
 from eyestream.cli.log import JsonLines, LogLines, one_line_faults, start_log
 from eyestream.errors import ConfigError, OperatorError
-from eyestream.ops.process import Notifier, keep_memory_private, not_forbidden
 from eyestream.rim.config import load as load_tables
 from eyestream.rim.plan import Plan, load
+from eyestream.rim.process import Notifier, keep_memory_private, not_forbidden
 from eyestream.rim.sidecar.sidecar import Assembly, assemble
 
 _LOG = logging.getLogger("eyestream.run")
@@ -78,9 +78,9 @@ def _of(path: Path) -> Iterator[None]:
 
 
 async def _run(made: Assembly, path: Path, log: LogLines) -> None:
-    from eyestream.ops.unserved import watch as watch_unserved  # noqa: PLC0415  for who runs it
     from eyestream.rim.sidecar.control import serving  # noqa: PLC0415  for who runs it
     from eyestream.rim.sidecar.operator_log import OperatorLog  # noqa: PLC0415  for who runs it
+    from eyestream.rim.sidecar.unserved import watch as watch_unserved  # noqa: PLC0415  for who runs it
 
     fault = one_line_faults()
     sidecar, window = made.sidecar, made.plan.settings.metrics

@@ -13,11 +13,11 @@ from eyestream.core.mechanisms.registry import entry_of
 from eyestream.core.spectrum import used
 from eyestream.errors import OperatorError
 from eyestream.ops.findings import Finding, bad, good
-from eyestream.ops.process import keep_memory_private, memory_is_private, not_forbidden
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ledger.seal import seal_by
 from eyestream.rim.plan import Plan, resolved
+from eyestream.rim.process import keep_memory_private, memory_is_private, not_forbidden
 
 _OTHERS, _OTHERS_WRITE = 0o077, 0o022
 _SECONDS_A_DAY = 86_400

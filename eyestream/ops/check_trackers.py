@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from eyestream.errors import ConfigError, LinkError, OperatorError
 from eyestream.ops.findings import Finding, bad, good
-from eyestream.ops.unserved import LISTEN_S, crosses_a_broker, heard_streams, served_streams, unserved_words
 from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream.rim.sidecar.unserved import LISTEN_S, crosses_a_broker, heard_streams, served_streams, unserved_words
 
 if TYPE_CHECKING:
     from eyestream.rim.plan import Plan

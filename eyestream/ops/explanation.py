@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from eyestream.core.meter import Odometer
 from eyestream.core.scopes import duration
-from eyestream.rim.plan.plan import Plan
+from eyestream.rim.plan import Plan
 from eyestream.rim.plan.stream import StreamPlan
 from eyestream.rim.plan.words import measured_figures
 from eyestream.streams import GAZE

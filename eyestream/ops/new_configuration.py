@@ -11,8 +11,7 @@ from eyestream.core.purposes import PURPOSES, Choice, Wish
 from eyestream.errors import ConfigError
 from eyestream.ops.asked_sets import ASKED_CALIBRATION, asked_features
 from eyestream.rim import config
-from eyestream.rim.files import calibrations
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files import DATA, calibrations
 from eyestream.streams import StreamSpec
 
 _REACH_S = 31.5

@@ -15,9 +15,9 @@ from eyestream.cli.log import JsonLines, start_log
 from eyestream.core.release.stream import ChunkCounters
 from eyestream.errors import ConfigError, LedgerError
 from eyestream.ops.metrics import Page, by_label, common_counters, counter, family, page_of_word, withheld_word
-from eyestream.ops.process import keep_memory_private
 from eyestream.rim.ledger.operating import read_export, write_export
 from eyestream.rim.plan import Plan, load
+from eyestream.rim.process import keep_memory_private
 from eyestream_fleet.fleet import accept_shard, change_shard, copies_of_shard, found_shard, run_shard
 from eyestream_fleet.log import partition_of
 from eyestream_fleet.table import fleet_of

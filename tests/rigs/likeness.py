@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files import DATA
 from eyestream_lab.simulation.people import CONSTANTS, NAMES
 
 __all__ = ["COLUMNS", "LAGS", "Likeness", "load_likeness", "measure"]

@@ -1,7 +1,6 @@
 """Makes eyestream/data/calibrations/kaleido/kaleido-r2.npz, of public settings: python -m tools.make.make_kaleido"""
 
-from eyestream.rim.files import calibrations
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files import DATA, calibrations
 from eyestream_lab.kaleido import Settings
 from eyestream_lab.kaleido_live.tables import calibration_of
 

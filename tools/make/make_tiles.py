@@ -13,10 +13,9 @@ from eyestream.core.tiles import Field
 from eyestream.gaze.profile import ticks
 from eyestream.gaze.samples import Samples
 from eyestream.gaze.slots import Slots, mark_of
-from eyestream.rim.files import calibrations
+from eyestream.rim.files import DATA, calibrations
 from eyestream.rim.files.extraction import LONGEST_PAUSE_S
 from eyestream.rim.files.gaze import load_gaze
-from eyestream.rim.files.package_data import DATA
 from eyestream.rim.files.profiles import load_profile
 from eyestream_lab.calibration.tiles import calibrate_tiles, tile_calibration
 

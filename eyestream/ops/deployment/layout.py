@@ -19,7 +19,7 @@ import msgspec
 from eyestream.errors import ConfigError
 from eyestream.ops.new_configuration import fresh_configuration
 from eyestream.rim.config.tables import LOCAL_BROKER
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files import DATA
 
 SIDECAR, RAW, PRIVATE = "eyestream", "eyestream-raw", "eyestream-private"
 TRACKER, APPLICATION = "eyestream-tracker", "eyestream-application"

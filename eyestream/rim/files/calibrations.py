@@ -15,7 +15,7 @@ from eyestream.core.calibration.tables import STORED_NAMES
 from eyestream.core.mechanisms.entry import referred
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import CalibrationError, meant
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files import DATA
 from eyestream.streams import FrontEndMark
 
 _SHIPPED = DATA / "calibrations"

@@ -4,7 +4,7 @@ import msgspec
 
 from eyestream.claims.correlation.published import PublishedClass
 from eyestream.errors import ConfigError
-from eyestream.rim.files.package_data import DATA, path_of
+from eyestream.rim.files import DATA, path_of
 
 _FOLDER = DATA / "processes"
 

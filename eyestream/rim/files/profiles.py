@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eyestream.errors import ConfigError
 from eyestream.gaze.profile import Profile
 from eyestream.gaze.profile_text import parse_profile
-from eyestream.rim.files.package_data import DATA, path_of
+from eyestream.rim.files import DATA, path_of
 
 _FOLDER = DATA / "profiles"
 

@@ -20,8 +20,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, JointTables, Provenance
-from eyestream.core.calibration.calibration import product
+from eyestream.core.calibration import Calibration, JointTables, Provenance, product
 from eyestream.errors import CalibrationError
 from eyestream_lab.calibration.corpus import Corpus
 from eyestream_lab.calibration.joint import tables_of

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.anchor import BASELINE_S, Anchor
-from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.calibration import product
+from eyestream.core.calibration import Calibration, product
 from eyestream.core.mechanisms.asked.chain import MOST
 from eyestream.core.mechanisms.asked.tables import AskedTables
 from eyestream.errors import CalibrationError

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.anchor import BASELINE_S, Anchor, Baseline
-from eyestream.core.calibration.calibration import Calibration, Provenance, product
+from eyestream.core.calibration import Calibration, Provenance, product
 from eyestream.core.calibration.tables import Tables
 from eyestream.core.frame import Domain
 from eyestream.errors import CalibrationError

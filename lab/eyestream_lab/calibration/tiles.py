@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, Provenance
-from eyestream.core.calibration.calibration import product
+from eyestream.core.calibration import Calibration, Provenance, product
 from eyestream.core.mechanisms.tile.tables import MOST_SAMPLES, NAME, TileTables
 from eyestream.core.tiles.calibration import SHARE, UNIT, TileCalibration
 from eyestream.core.tiles.field import Field, dwelt

@@ -19,10 +19,10 @@ from eyestream.errors import ConfigError, RecordingError
 from eyestream.gaze.entry import USUAL
 from eyestream.gaze.profile import Profile
 from eyestream.problems import Problems
+from eyestream.rim.files import path_of
 from eyestream.rim.files.delimited import DELIMITERS, is_number, opened, read_columns, read_header
 from eyestream.rim.files.gaze import GazeRecording, recording_of
 from eyestream.rim.files.gaze_columns import GazeColumns, wanted_columns
-from eyestream.rim.files.package_data import path_of
 from eyestream.rim.files.recordings import Recording, check_file
 from eyestream.strict import read
 

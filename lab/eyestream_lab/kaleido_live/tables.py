@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.calibration import Calibration, Provenance
-from eyestream.core.calibration.calibration import product
+from eyestream.core.calibration import Calibration, Provenance, product
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.streams import FrontEndMark
 from eyestream_lab.kaleido import Settings

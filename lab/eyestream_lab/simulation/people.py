@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from eyestream.errors import ConfigError
 from eyestream.gaze.features import NAMES as FEATURES_52
-from eyestream.rim.files.package_data import DATA
+from eyestream.rim.files import DATA
 
 Floats = NDArray[np.float64]
 

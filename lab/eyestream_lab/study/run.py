@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from eyestream.core.calibration.calibration import product
+from eyestream.core.calibration import product
 from eyestream.errors import ConfigError, meant
 from eyestream.rim.files.recordings import Recording
 from eyestream_lab.study import (

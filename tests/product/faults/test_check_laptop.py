@@ -8,8 +8,7 @@ import pytest
 
 from eyestream.cli.main import main
 from eyestream.ops.check_brokers import laptop_findings
-from eyestream.rim import config
-from eyestream.rim.plan import plan
+from eyestream.rim import config, plan
 from tests.rigs.mosquitto import Mosquitto
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,11 +7,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from eyestream.ops import unserved
 from eyestream.ops.check_trackers import tracker_findings
-from eyestream.ops.unserved import served_streams, unserved_words, watch
 from eyestream.rim.config import Settings, SourceEntry
 from eyestream.rim.plan import resolved
+from eyestream.rim.sidecar import unserved
+from eyestream.rim.sidecar.unserved import served_streams, unserved_words, watch
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamKey
 from tests.rigs.mosquitto import Mosquitto

@@ -19,12 +19,12 @@ from eyestream.core.charge import Ceilings
 from eyestream.errors import ConfigError, LinkError
 from eyestream.ops.deployment.layout import unit_text
 from eyestream.ops.metrics import Page, health, metrics, serve
-from eyestream.ops.process import Notifier
 from eyestream.rim.config import Settings, StreamSettings
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
+from eyestream.rim.process import Notifier
 from eyestream.rim.sidecar.sidecar import Sidecar, assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.replay import replay
@@ -376,7 +376,7 @@ def test_a_stopped_demo_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> 
 @pytest.mark.parametrize("system", ["linux", "android"])
 def test_memory_is_kept_private(system: str) -> None:
     """Android is a Linux by another name, from Python 3.13 on."""
-    code = f"import ctypes, sys\nsys.platform = {system!r}\nfrom eyestream.ops.process import *\n"
+    code = f"import ctypes, sys\nsys.platform = {system!r}\nfrom eyestream.rim.process import *\n"
     code += "print(memory_is_private())\nkeep_memory_private()"
     code += "\nprint(memory_is_private())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.core.anchor import BASELINE_S
-from eyestream.core.calibration import Calibration
-from eyestream.core.calibration.calibration import product
+from eyestream.core.calibration import Calibration, product
 from eyestream.errors import ConfigError
 from eyestream.rim.elsewhere import mechanism_elsewhere
 from eyestream.rim.files.recordings import Recording
