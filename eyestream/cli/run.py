@@ -17,7 +17,7 @@ from eyestream.errors import ConfigError, OperatorError
 from eyestream.rim.config import load as load_tables
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.process import Notifier, keep_memory_private, not_forbidden
-from eyestream.rim.sidecar.sidecar import Assembly, assemble
+from eyestream.rim.sidecar.assembly import Assembly, assemble
 
 _LOG = logging.getLogger("eyestream.run")
 

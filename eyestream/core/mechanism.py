@@ -13,14 +13,15 @@ second one. A copy of the process that is made during a release waits for nobody
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import ClassVar, Protocol, cast
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eyestream.core.building import building
 from eyestream.core.charge import faded
 from eyestream.core.frame import Frame, Page, Workspaces
 from eyestream.core.kinds import Claim, DifferentialPrivacy, Loss, NoClaim
@@ -28,11 +29,51 @@ from eyestream.core.noise import Noise, SecureNoise, is_certified
 from eyestream.core.protection import Fact, Protection
 from eyestream.core.release_type import InputDomain, OutputSchema, Rows
 from eyestream.core.session import Session
-from eyestream.errors import ConfigError
+from eyestream.errors import ConfigError, MechanismError
 
-__all__ = ["Core", "Mechanism", "Session", "Step", "require_real_noise"]
+__all__ = ["RAISED", "Core", "Mechanism", "Session", "Step", "building", "require_real_noise"]
 
 Array = NDArray[np.float64]
+
+
+RAISED = (
+    ArithmeticError,  # FloatingPointError, OverflowError, ZeroDivisionError, those of decimal
+    AssertionError,
+    AttributeError,
+    BufferError,
+    EOFError,
+    ImportError,
+    LookupError,  # IndexError, KeyError
+    MemoryError,
+    NameError,
+    OSError,
+    RuntimeError,  # NotImplementedError, RecursionError
+    TypeError,
+    ValueError,  # numpy's LinAlgError, UnicodeError
+    Warning,  # where warnings are errors
+    msgspec.MsgspecError,
+)
+"""Errors of Python, numpy and most libraries for their arguments, or for what they cannot do. What is derived from
+`Exception` alone, and what ends a program, goes on as it is."""
+
+
+@contextmanager
+def building(name: str, epsilon: float) -> Iterator[None]:
+    """Around whatever makes a mechanism `name` for `epsilon`, or says what it guarantees.
+
+    Raises
+    ------
+    MechanismError
+        In place of anything of `RAISED`, which is its cause; our own errors stay what they are.
+    """
+    try:
+        yield
+    except RAISED as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":. ")
+        raise MechanismError(
+            f"mechanism {name} cannot be built at epsilon {epsilon}: {said}. Take another epsilon, calibration or "
+            "option, or mend the mechanism"
+        ) from error
 
 
 class Step(Protocol):
@@ -268,7 +309,7 @@ class Mechanism:
         ConfigError
             when the epsilon of the level cannot be used.
         MechanismError
-            in place of what a library raises meanwhile (`eyestream.core.building`).
+            in place of what a library raises meanwhile (`building`).
         """
         if level == 0:
             return self

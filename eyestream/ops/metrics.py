@@ -19,7 +19,8 @@ from eyestream.core.release.stream import ChunkCounters
 from eyestream.errors import LinkError
 
 if TYPE_CHECKING:
-    from eyestream.rim.sidecar.sidecar import Assembly, Sidecar
+    from eyestream.rim.sidecar.assembly import Assembly
+    from eyestream.rim.sidecar.sidecar import Sidecar
 
 Page = Callable[[], Awaitable[tuple[int, str]]]
 """Gives status and body."""

@@ -6,7 +6,7 @@ Who names a place chooses code that runs in this process: it sees raw rows, and 
 import importlib
 from typing import TypeVar
 
-from eyestream.core.building import RAISED
+from eyestream.core.mechanism import RAISED
 from eyestream.core.mechanisms.entry import Entry
 from eyestream.core.mechanisms.registry import entry_of, register
 from eyestream.errors import ConfigError, meant

@@ -24,7 +24,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamSpec
 from eyestream_lab.calibration import Corpus, calibrate

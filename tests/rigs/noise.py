@@ -12,6 +12,6 @@ def any_noise_taken() -> Iterator[None]:
     """Let a sidecar and `privatize` take noise of a test. `tests/lab/study/test_study_seed.py` sees them refuse it."""
     with (
         mock.patch("eyestream_lab.recordings.privatize.require_real_noise"),
-        mock.patch("eyestream.rim.sidecar.sidecar.require_real_noise"),
+        mock.patch("eyestream.rim.sidecar.assembly.require_real_noise"),
     ):
         yield

@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
-from eyestream.core.building import RAISED
 from eyestream.core.charge import LEVELS, faded
+from eyestream.core.mechanism import RAISED
 from eyestream.core.mechanisms import build
 from eyestream.errors import EyestreamError
 from eyestream.rim.files import calibrations

@@ -12,10 +12,9 @@ from functools import cache
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from eyestream.core.building import building
 from eyestream.core.calibration import Calibration
 from eyestream.core.kinds import Claim, require_differential
-from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanism import Mechanism, building
 from eyestream.core.mechanisms.entry import Beginning, Entry, referred
 from eyestream.core.noise import Noise
 from eyestream.core.protection import Protection
@@ -178,7 +177,7 @@ def build(calibration: Calibration, epsilon: float, *, noise: Noise | None = Non
         when the mechanism does not take an option, cannot use epsilon or the value of an option, or does not release
         what it declares.
     MechanismError
-        in place of what a library raises meanwhile (`eyestream.core.building`).
+        in place of what a library raises meanwhile (`eyestream.core.mechanism`).
     """
     entry = entry_of(calibration.mechanism)
     make: Any = entry.mechanism

@@ -5,9 +5,8 @@ import math
 from collections.abc import Callable
 
 from eyestream.claims.correlation.published import Correlated, session_claim
-from eyestream.core.building import building
 from eyestream.core.charge import EPSILON_UNITS, Ceilings, charges_of
-from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanism import Mechanism, building
 from eyestream.errors import ConfigError
 from eyestream.rim.config import StreamSettings
 from eyestream.rim.files.processes import load_process

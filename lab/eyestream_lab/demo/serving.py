@@ -23,7 +23,7 @@ from eyestream.rim.config import (
 )
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources.source import Feeder, Source
 from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.streams import StreamKey

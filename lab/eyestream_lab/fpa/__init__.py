@@ -1,8 +1,7 @@
 """FPA: noise on the first Fourier coefficients of a whole recording. Offline only."""
 
-from eyestream.core.building import building
 from eyestream.core.calibration import Calibration
-from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanism import Mechanism, building
 from eyestream.core.noise import Noise
 from eyestream_lab.fpa.mechanism import FPA
 

@@ -16,7 +16,7 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Link, connect
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry
 from eyestream.sdk.subscriber import Chunk, subscribe
 from eyestream.wire.topics import answer_topic, ask_topic

@@ -15,7 +15,7 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream_fleet.fleet import run_shard
 from eyestream_lab.corpora.draws import Draws
 from eyestream_lab.datasets import make_system, privatize_corpus

@@ -15,8 +15,8 @@ from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ledger.records import RELEASED
 from eyestream.rim.plan import load
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.control import control_socket, serving
-from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.streams import StreamKey
 
 CONFIG = """[sidecar]

@@ -13,7 +13,7 @@ from eyestream.rim import config
 from eyestream.rim.config.purposes import load_table
 from eyestream.rim.config.tables import LOCAL_BROKER
 from eyestream.rim.plan import load
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 
 DEVICE = '[[device]]\nid = "hmd-1"\n'
 SOURCE = '[source]\nkind = "neon"\n[source.options]\nhost = "neon.local"\n'

@@ -21,7 +21,7 @@ from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
 from eyestream_lab.calibration import Corpus
 from eyestream_lab.fpa import FPA

@@ -22,7 +22,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
 from eyestream_lab.corpora.claims import KAnonymity, PlausibleDeniability
 from eyestream_lab.recordings.privatize import Booking, privatize

@@ -26,7 +26,7 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import Plan, load
 from eyestream.rim.plan.summary import summary
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry as sources
 from eyestream.sdk.subscriber import Chunk, subscribe
 from eyestream_lab.audit.estimate import lower_bound

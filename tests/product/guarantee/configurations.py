@@ -18,7 +18,7 @@ from eyestream.rim import config
 from eyestream.rim.config import Settings
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import Assembly, assemble
+from eyestream.rim.sidecar.assembly import Assembly, assemble
 from eyestream.streams import StreamKey
 
 __all__ = ["configurations", "judge"]

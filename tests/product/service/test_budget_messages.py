@@ -22,9 +22,9 @@ from eyestream.ops.metrics import health
 from eyestream.rim.config import Settings
 from eyestream.rim.mqtt.transport import Message, RefusedError
 from eyestream.rim.plan import Plan, resolved
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.boards import BudgetBoard, Odometers
 from eyestream.rim.sidecar.sender import Outbox, Sender
-from eyestream.rim.sidecar.sidecar import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.streams import StreamKey

@@ -17,7 +17,7 @@ from eyestream.rim.ledger.operating import OperatedLedger, read_export, write_ex
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.ledger.snapshot import DeviceExport
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
 from tests.product.service.disk import TracedDisk, states
 from tests.product.service.test_ledger_rewriting import put

@@ -25,7 +25,8 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
 from eyestream.rim.process import Notifier
-from eyestream.rim.sidecar.sidecar import Sidecar, assemble
+from eyestream.rim.sidecar.assembly import assemble
+from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.replay import replay
 from eyestream_lab.simulation.people import load_statistics, simulate_person

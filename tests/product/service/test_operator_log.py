@@ -23,9 +23,10 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.mqtt.transport import Backoff
 from eyestream.rim.plan import resolved
 from eyestream.rim.refusals import REMEDIES
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.operator_log import OperatorLog
 from eyestream.rim.sidecar.pipeline import RowArrival
-from eyestream.rim.sidecar.sidecar import Sidecar, assemble
+from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sidecar.source_runner import SourceRunner
 from eyestream.rim.sources import lsl
 from eyestream.rim.sources.gaze import DeliverGaze, GazeFeeder, Place

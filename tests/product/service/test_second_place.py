@@ -24,7 +24,7 @@ from eyestream.rim.ledger.operating import OperatedLedger
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.ledger.second_place import FilePlace
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.streams import StreamKey
 from tests.rigs.sidecar import NO_BROKER, settings_for
 

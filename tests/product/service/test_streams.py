@@ -14,7 +14,7 @@ from eyestream.core.charge import EPSILON_UNITS
 from eyestream.rim.config import PrivacySettings, Settings, SourceEntry, StreamBudgetSettings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.raw import encode_raw

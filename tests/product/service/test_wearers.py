@@ -18,7 +18,7 @@ from eyestream.rim.ledger.identity import ledger_name, wearer_number
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import LedgerReading, read_ledger
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.sdk.publisher import Publisher
 from eyestream.streams import StreamKey
 from eyestream.wire.raw import encode_raw

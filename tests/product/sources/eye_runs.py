@@ -13,7 +13,7 @@ import msgspec
 
 from eyestream.rim.config import SourceEntry
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import at_work, settings_for

@@ -13,7 +13,7 @@ from eyestream.rim import config
 from eyestream.rim.config import Settings, SourceEntry
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream_lab.files.inspection import profile_text
 from tests.rigs.sidecar import NO_BROKER, settings_for
 

@@ -17,7 +17,7 @@ from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.mqtt.messages import Message
 from eyestream.rim.mqtt.portions import PORTION_S
 from eyestream.rim.plan import resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources.gaze import GazeFeeder, Place, UndecodedGaze
 from eyestream.rim.sources.mqtt import MqttOptions, MqttSource
 from eyestream.sdk.publisher import Publisher

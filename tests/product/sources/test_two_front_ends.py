@@ -20,7 +20,7 @@ from eyestream.rim.files import calibrations, profiles
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import Plan, load, resolved
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry
 from eyestream.rim.sources.gaze import GazeFeeder
 from eyestream.sdk.subscriber import subscribe

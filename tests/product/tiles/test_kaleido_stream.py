@@ -10,7 +10,7 @@ from eyestream.core.charge import EPSILON_UNITS
 from eyestream.core.mechanisms import build
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.rim.plan import load
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry
 from eyestream.sdk.subscriber import Chunk, subscribe
 from eyestream_lab.kaleido import Settings

@@ -17,7 +17,7 @@ from eyestream.core.mechanisms.tile.mechanism import OUTPUT
 from eyestream.core.tiles.reader import TileCode, WordReader
 from eyestream.errors import CalibrationError, ConfigError
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
-from eyestream.rim.sidecar.sidecar import assemble
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sources import registry
 from eyestream.sdk.subscriber import Chunk, subscribe
 from eyestream_lab.calibration.tiles import tile_calibration

@@ -15,7 +15,8 @@ from eyestream.errors import EyestreamError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.ledger.guarded import guarded
 from eyestream.rim.ledger.ledger import Ledger
-from eyestream.rim.sidecar.sidecar import Assembly, Sidecar
+from eyestream.rim.sidecar.assembly import Assembly
+from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.streams import StreamKey
 from eyestream.wire.release import Meta
 from eyestream.wire.status import decode_budget, decode_status

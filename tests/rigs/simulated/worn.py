@@ -20,9 +20,9 @@ from eyestream.core.charge import Ceilings
 from eyestream.core.chunking.settings import DeviceSettings
 from eyestream.core.reservation import Granted, Request, Withheld
 from eyestream.errors import LedgerError, PayloadError
+from eyestream.rim.sidecar.assembly import Assembly
 from eyestream.rim.sidecar.off import forget_pause, remember_pause
 from eyestream.rim.sidecar.sender import OutboxEntry
-from eyestream.rim.sidecar.sidecar import Assembly
 from eyestream.streams import StreamKey
 from eyestream.wire.raw import decode_raw
 from tests.rigs.simulated.disk import Place

@@ -24,8 +24,9 @@ from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered
 from eyestream.rim.plan import Plan, load, resolved
+from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.operator_log import OperatorLog
-from eyestream.rim.sidecar.sidecar import Sidecar, assemble
+from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sources import registry
 from eyestream.wire.topics import private_topic
 from eyestream_fleet.directory import LIVES, create_shard, held_outbox, opened_shard
