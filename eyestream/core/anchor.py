@@ -9,14 +9,14 @@ baselines in one session and an eye that was not seen mean.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.protection import Fact
-from eyestream.core.scopes import Pair, Scope, limited
+from eyestream.core.scopes import Reach
 from eyestream.errors import CalibrationError
 
 Array = NDArray[np.float64]
@@ -73,9 +73,10 @@ class Anchor:
         return 0
 
     @property
-    def given(self) -> str:
-        """The chunk that a loss is stated of."""
-        return "one chunk after the baseline of its session,"
+    def reach(self) -> Reach:
+        """Into all of its session."""
+        why = "at worst it is in a baseline, changes every later release of its session, and costs their sum"
+        return Reach("one chunk after the baseline of its session,", why, "in no baseline")
 
     def check(self, features: int, n: int) -> None:
         """Raise CalibrationError when it is not for so many features and rows."""
@@ -125,15 +126,6 @@ class Anchor:
             + ("" if self.roots is None else ". Of a rate of blinks, constants are added to its square root"),
             {"baseline_chunks": self.chunks},
         )
-
-    def carried(self, scope: Scope, session: Pair) -> tuple[Scope, ...]:
-        """A unit that enters a baseline is bounded by its session; one that enters none costs what it did."""
-        why = "at worst it is in a baseline, changes every later release of its session, and costs their sum"
-        return limited(scope.unit, session, why), replace(scope, unit=f"{scope.unit}, in no baseline")
-
-    def scopes(self, session: Pair) -> tuple[Scope, ...]:
-        """No other units: a session is one already."""
-        return ()
 
 
 def stored(chunks: Any, arrays: Mapping[str, NDArray[Any]]) -> Anchor:

@@ -205,7 +205,7 @@ class Mechanism:
     def claim(self) -> Claim:
         """The claim about one released chunk. A mechanism without differential privacy states another one."""
         takes_off = self.calibration.takes_off
-        which = "one chunk" if takes_off is None else takes_off.given
+        which = "one chunk" if takes_off is None else takes_off.reach.given
         return DifferentialPrivacy(
             self.loss,
             f"{which} of {self.n} row{'s' * (self.n > 1)} of one device, all features together, replace-one, local "

@@ -14,6 +14,7 @@ enters every release of its pseudonym's later sessions. A pseudonym has N sessio
 each is within the session's ceiling: so N - 1 times that ceiling is a bound of whatever lies in it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -30,6 +31,31 @@ Pair = tuple[int | None, int | None]
 """Ceilings on epsilon and on delta, in fixed point (`eyestream.core.charge`)."""
 
 _NO_CEILING: Pair = None, None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far what an offset holds is carried: into every release of its session, or of several.
+
+    Attributes
+    ----------
+    given : the chunk that a loss is stated of, in words: ``one chunk, given ...,``.
+    why : what a unit that enters the offset costs, in words.
+    outside : what a unit that does not enter it is called beside its name.
+    sessions : how many times a session's ceilings bound all of these releases.
+    unit : name of these releases as a unit of their own, and what it costs, in words; None: they are one already.
+    """
+
+    given: str
+    why: str
+    outside: str
+    sessions: int = 1
+    unit: tuple[str, str] | None = None
+
+    def limited(self, unit: str, session: Pair, why: str) -> "Scope":
+        """A unit that is carried as far, given the ceilings of a session."""
+        epsilon, delta = (None if ceiling is None else self.sessions * ceiling for ceiling in session)
+        return limited(unit, (epsilon, delta), why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +140,7 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment, takes_off: "OffsetSpec
         *together,
         *_carried(_window(loss, deployment), limits, streams),
         limited("session", limits, what, lasting_s(limits, loss, n, deployment)),
-        *(() if takes_off is None else takes_off.scopes(limits)),
+        *_own_unit(takes_off, limits),
         limited("hour", _NO_CEILING, f"about epsilon {hourly:g} at {_rates(streams)}"),
         limited(
             "day",
@@ -129,6 +155,13 @@ def scopes_of(loss: Loss, n: int, deployment: Deployment, takes_off: "OffsetSpec
             sum(levels) if levels else None,
         ),
     )
+
+
+def _own_unit(takes_off: "OffsetSpec | None", session: Pair) -> Iterator[Scope]:
+    """What an offset carries on as a unit of its own, where it is one."""
+    if takes_off is not None and takes_off.reach.unit is not None:
+        name, why = takes_off.reach.unit
+        yield takes_off.reach.limited(name, session, why)
 
 
 def _fading(loss: Loss, levels: list[float]) -> str:
@@ -189,8 +222,12 @@ def duration(seconds: float) -> str:
 
 def _carried(scope: Scope, session: Pair, streams: tuple[SiblingStream, ...]) -> tuple[Scope, ...]:
     """Bounds of a unit, and its own cost, where an offset of the session carries it on; the furthest counts."""
-    found = [stream.takes_off for stream in streams if stream.takes_off is not None]
-    return max(found, key=lambda one: one.sessions).carried(scope, session) if found else (scope,)
+    found = [stream.takes_off.reach for stream in streams if stream.takes_off is not None]
+    if not found:
+        return (scope,)
+    reach = max(found, key=lambda one: one.sessions)
+    outside = replace(scope, unit=f"{scope.unit}, {reach.outside}")
+    return reach.limited(scope.unit, session, reach.why), outside
 
 
 def allowed_chunks(loss: Loss, deployment: Deployment) -> int:

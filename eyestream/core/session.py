@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from eyestream.core.protection import Fact
-    from eyestream.core.scopes import Pair, Scope
+    from eyestream.core.scopes import Reach
 
 Array = NDArray[np.float64]
 
@@ -79,8 +79,8 @@ class OffsetSpec(Protocol):
         ...
 
     @property
-    def given(self) -> str:
-        """The chunk that a loss is stated of, in words: ``one chunk, given ...,``."""
+    def reach(self) -> "Reach":
+        """How far what it holds is carried."""
         ...
 
     def check(self, features: int, n: int) -> None:
@@ -105,14 +105,6 @@ class OffsetSpec(Protocol):
 
     def fact(self, n: int, seconds: float) -> "Fact":
         """A guarantee's fact on it, with chunks of `n` rows in so many seconds."""
-        ...
-
-    def carried(self, scope: "Scope", session: "Pair") -> "tuple[Scope, ...]":
-        """Bounds of a unit that it carries on, given the ceilings of a session; and the unit's own cost."""
-        ...
-
-    def scopes(self, session: "Pair") -> "tuple[Scope, ...]":
-        """Units that are there because of it, with what they cost at most."""
         ...
 
 

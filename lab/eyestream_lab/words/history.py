@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.protection import Fact
-from eyestream.core.scopes import Pair, Scope, limited
+from eyestream.core.scopes import Reach
 from eyestream.errors import CalibrationError, SnapshotError
 
 Array = NDArray[np.float64]
@@ -87,9 +87,12 @@ class Remembering:
         return 0
 
     @property
-    def given(self) -> str:
-        """The chunk that a loss is stated of."""
-        return "one chunk, given the earlier sessions of its pseudonym,"
+    def reach(self) -> Reach:
+        """Into all that its pseudonym releases: each session but the first is within the session's ceiling."""
+        of, entered = self.sessions - 1, "it enters the history of the later sessions of its pseudonym too"
+        why = f"the sum over the {of} released sessions"
+        given = "one chunk, given the earlier sessions of its pseudonym,"
+        return Reach(given, f"{entered}: {why}", "in its own session", of, ("pseudonym", why))
 
     def check(self, features: int, n: int) -> None:
         """Raise CalibrationError when it is not for so many features."""
@@ -137,18 +140,6 @@ class Remembering:
                 }
             },
         )
-
-    def carried(self, scope: Scope, session: Pair) -> tuple[Scope, ...]:
-        """A unit enters every release of the later sessions of its pseudonym too."""
-        (pseudonym,) = self.scopes(session)
-        why = f"it enters the history of the later sessions of its pseudonym too: {pseudonym.why}"
-        own = replace(scope, unit=f"{scope.unit}, in its own session")
-        return replace(pseudonym, unit=scope.unit, why=why), own
-
-    def scopes(self, session: Pair) -> tuple[Scope, ...]:
-        """All that a pseudonym releases: each session but the first is within the session's ceiling."""
-        epsilon, delta = (None if ceiling is None else (self.sessions - 1) * ceiling for ceiling in session)
-        return (limited("pseudonym", (epsilon, delta), f"the sum over the {self.sessions - 1} released sessions"),)
 
     def session(self, before: Any = None) -> "OverHistory":
         """The session after `before`; None: the first one of a new pseudonym."""

@@ -4,19 +4,26 @@ Raw data of the first spell enters every release of its session, as a baseline d
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyestream.core.protection import Fact
-from eyestream.core.scopes import Pair, Scope, limited
+from eyestream.core.scopes import Reach
 from eyestream.errors import CalibrationError
 
 __all__ = ["Usual", "stored"]
 
 Array = NDArray[np.float64]
+
+_REACH = Reach(
+    "one spell after the first one of its session,",
+    "the sum over its session, where it enters the first spell",
+    "after the first spell",
+    unit=("side", "the sum over its session"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,7 +33,7 @@ class Usual:
     share: Array
     chunks: int = 1
     sessions: int = 0
-    given: str = "one spell after the first one of its session,"
+    reach: Reach = _REACH
 
     def check(self, features: int, n: int) -> None:
         """Raise CalibrationError when it is not for so many features."""
@@ -55,15 +62,6 @@ class Usual:
         """What a guarantee says of it."""
         words = f"the first {seconds:g} s of each session are withheld, and say which side is usual in it"
         return Fact("usual side", words, {"usual": {"spells": self.chunks}})
-
-    def carried(self, scope: Scope, session: Pair) -> tuple[Scope, ...]:
-        """A unit that enters the first spell enters every release of its session."""
-        why = "the sum over its session, where it enters the first spell"
-        return limited(scope.unit, session, why), replace(scope, unit=f"{scope.unit}, after the first spell")
-
-    def scopes(self, session: Pair) -> tuple[Scope, ...]:
-        """The side is a unit of its own."""
-        return (limited("side", session, "the sum over its session"),)
 
 
 def stored(public: Any, arrays: Mapping[str, NDArray[Any]]) -> Usual:
