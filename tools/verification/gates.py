@@ -13,15 +13,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SERVICE, ALL = "the running default service", "all distributions"
 
-MOST_MODULES = {SERVICE: 114}
+MOST_MODULES = {SERVICE: 110}
 MOST_LINES = {
     SERVICE: 19_700,
     "eyestream": 39_100,
-    "eyestream/core": 10_660,
-    "lab/eyestream_lab": 31_800,
+    "eyestream/core": 10_640,
+    "lab/eyestream_lab": 31_750,
     "fleet/eyestream_fleet": 3_800,
     "openxr/eyestream_openxr": 600,
-    ALL: 75_250,
+    ALL: 75_220,
 }
 """The most that each may have; blank lines and docstrings count."""
 
