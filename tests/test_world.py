@@ -40,6 +40,12 @@ def test_an_older_ledger_that_is_put_in_place_is_heard(seed: int) -> None:
     assert history.listener.back | history.listener.doubted
 
 
+@pytest.mark.parametrize("seed", [1262, 1429])
+def test_a_chunk_that_was_reserved_before_the_first_border_of_its_stream_is_not_lost(seed: int) -> None:
+    """A shard ends in between, its stream takes a baseline, and another stream of the device has released."""
+    assert play("fleet", seed).faults == []
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_a_seed_gives_the_same_history_in_another_process(part: str) -> None:
     """Neither the order of a set, nor an address, nor the time is in it."""

@@ -66,7 +66,8 @@ def resumed(
     """A stream where the last life left it; where that cannot be known, the mark of the ledger says what is over.
 
     A session that takes a baseline then begins again, far enough from all rows before. `unreleased` is epsilon of the
-    device, in the ledger's units, that is reserved and of which nothing has left.
+    stream, in the ledger's units, that is reserved and of which nothing has left. Where that is all that it has spent,
+    and no record that cannot be read may have been of it, nothing of it has left anywhere.
     """
 
     def new(refused: RowMark | None) -> StreamRelease:
@@ -75,7 +76,8 @@ def resumed(
     stream, name = new(None), str(settings.key)
     if border is None:  # nothing of it has left this shard; but it may have come here from another ledger
         spent = ledger.odometer(settings.id)
-        fresh = not mechanism.baseline_chunks or spent is None or spent.epsilon == unreleased
+        own = None if spent is None or spent.unreadable else spent.streams.get(settings.stream)
+        fresh = not mechanism.baseline_chunks or spent is None or (own is not None and own.epsilon == unreleased)
         return stream if fresh else new(ledger.mark(settings.key))
     if border.n != settings.n or border.state is None:
         return new(ledger.mark(settings.key))

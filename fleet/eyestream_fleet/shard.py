@@ -22,12 +22,13 @@ read again first. While it is in its place, taken at the same time, nothing befo
 from its beginning: what was released of it stays refused, and what nobody has read is not missed.
 """
 
-import dataclasses
 import hashlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
+
+import msgspec
 
 from eyestream.core.chunking.session import RowCounters
 from eyestream.core.chunking.settings import DeviceSettings
@@ -46,8 +47,6 @@ from eyestream_fleet.frames import Border, ReleasedChunk, Step
 from eyestream_fleet.log import Bounds, Entry, partition_of
 from eyestream_fleet.outbox import DurableOutbox
 from eyestream_fleet.resuming import ChunkKey, Seal, last_rows, reserved, resumed
-
-_LOG = logging.getLogger("eyestream.shard")
 
 _LOG = logging.getLogger("eyestream.shard")
 
@@ -235,9 +234,9 @@ class Shard:
                 wanted[settings.key] = settings, mechanism
         with self._writing(), no_collection():
             self._drop(self._served.keys() - wanted.keys())
-            unreleased = Counter[str]()
+            unreleased = Counter[StreamKey]()
             for (key, _, _), request in self._open.items():
-                unreleased[key.device] += request.charge.epsilon
+                unreleased[key] += request.charge.epsilon
             served = dict[StreamKey, StreamRelease]()
             for key, (settings, mechanism) in wanted.items():
                 served[key] = self._served.get(key) or resumed(
@@ -245,7 +244,7 @@ class Shard:
                     mechanism,
                     held.borders.get(str(key)),
                     self._ledger,
-                    unreleased=unreleased[settings.id],
+                    unreleased=unreleased[key],
                     seal=self._seal,
                     levels=self._levels,
                 )
@@ -346,7 +345,7 @@ class Shard:
     def _note(self, key: StreamKey, outcome: Outcome, offset: int | None = None) -> None:
         for request in outcome.requests:
             self._began[key, request.session, request.last_row] = self.position.next if offset is None else offset
-            self._requests.append(dataclasses.replace(request, write_ahead=True))
+            self._requests.append(msgspec.structs.replace(request, write_ahead=True))
         for chunk in outcome.settled:
             whose = (key, chunk.span.session, chunk.span.last_row)
             self._began.pop(whose, None)

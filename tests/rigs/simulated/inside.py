@@ -101,7 +101,8 @@ class Inside(History):
                 with Ledger(path, ceilings=self.ceilings, passed=lambda: self.now + self.slept) as ledger:
                     accept(ledger, path, SECOND)
         self.disks.of("/host").lies = "lies" in self.on
-        self._topics = {raw_topic(*one.key).replace("/raw", "/private"): one.key for one in self.settings}
+        self._raw = {one.key: raw_topic(*one.key) for one in self.settings}
+        self._topics = {topic.replace("/raw", "/private"): key for key, topic in self._raw.items()}
 
     def durable(self) -> bytes:
         return self.disks.of(self.serving).durable(f"{self.serving}/ledger")
@@ -157,7 +158,7 @@ class Inside(History):
     def take(self, key: StreamKey | None = None, payload: bytes = b"") -> None:
         """Let the process take a message, and the time."""
         if self.life is not None:
-            messages = [] if key is None else [Arrival(raw_topic(*key), payload, self.now)]
+            messages = [] if key is None else [Arrival(self._raw[key], payload, self.now)]
             driven(self.life.pipeline.run_turn(messages, self.now))
 
     def end(self, luck: random.Random | None = None, *, stop: bool = False) -> str:

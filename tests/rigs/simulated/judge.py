@@ -8,9 +8,7 @@ import hashlib
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
-from eyestream.core.charge import Ceilings, Charge
+from eyestream.core.charge import Ceilings, charge_units
 from eyestream.core.reservation import RowMark
 from eyestream.errors import EyestreamError
 from eyestream.rim.ledger.book import Book
@@ -93,7 +91,7 @@ class Judge:
         elif name[:2] in self._place and self._place[name[:2]] >= said.chunk:
             return False
         self._place[name[:2]] = said.chunk
-        self._weigh(key, payload, said.session, np.asarray(said.values, np.float64), Charge.of(said.epsilon).epsilon)
+        self._weigh(key, payload, said.session, said.values.tolist(), charge_units(said.epsilon))
         return True
 
     def weigh_bytes(self, where: str, data: bytes) -> bool:
@@ -103,16 +101,16 @@ class Judge:
             self.fault(f"{where}: a raw value is in what is published or written")
         return raw
 
-    def _weigh(self, key: StreamKey, payload: bytes, session: int, values: np.ndarray, epsilon: int) -> None:
-        serials, draw, base = values[0], int(values[1][0]), int(values[2][0])
+    def _weigh(self, key: StreamKey, payload: bytes, session: int, values: list[list[float]], epsilon: int) -> None:
+        serials, draw, base = [int(one) for one in values[0]], int(values[1][0]), int(values[2][0])
         if self._draws.setdefault(draw, payload) != payload:
             self.fault(f"{key}: one draw of noise is in two releases")
-        rows = [(place, self._people.rows[int(serial)]) for place, serial in enumerate(serials) if serial >= 0]
+        rows = [(place, self._people.rows[serial]) for place, serial in enumerate(serials) if serial >= 0]
         whose = {(row.key, row.session, row.row // N, row.wearer) for _, row in rows}
         if len(whose) > 1 or any(row.key != key or row.row % N != place for place, row in rows):
             self.fault(f"{key}: rows that do not belong together are in one chunk: {sorted(whose)}")
             return
-        for serial in (int(one) for one in serials if one >= 0):
+        for serial in (one for one in serials if one >= 0):
             row = self._people.rows[serial]
             if self._rows.setdefault((row.key, row.session, row.row), payload) != payload:
                 self.fault(f"{key}: row {row.row} of session {row.session} is in two releases")
@@ -161,7 +159,7 @@ class Judge:
             if ceiling is not None and sum_ > ceiling:
                 self.fault(f"{device}: {what} has {sum_ / 1e12:g} of {ceiling / 1e12:g}")
 
-        newest, total = own[-1], sum(one.epsilon for one in own)
+        newest, total = own[-1], sum([one.epsilon for one in own])
         passed("the lifetime", total, ceilings.lifetime)
         beneath = ceilings.streams.get(newest.key.stream)
         stream = [one for one in own if one.key == newest.key]
@@ -170,7 +168,7 @@ class Judge:
         if newest.session >= 0:
             session = [one.epsilon for one in stream if one.session == newest.session]
             passed(f"session {newest.session}", sum(session), ceilings.session)
-            if self.alone:
+            if self.alone and ceilings.window is not None:
                 span = range(newest.chunk - ceilings.window_chunks + 1, newest.chunk + 1)
                 some = [one.epsilon for one in stream if one.session == newest.session and one.chunk in span]
                 passed(f"a window that ends at chunk {newest.chunk}", sum(some), ceilings.window)
@@ -188,10 +186,11 @@ class Judge:
 
     def _weigh_day(self, own: list[_Heard], ceilings: Ceilings) -> None:
         """What one wearer has on a day, and how many wearers are new on it; `own` of the device."""
-        newest, days = own[-1], {one[:3]: self.asked.get(one[:3]) for one in own}
-        day = days[newest[:3]]
+        newest = own[-1]
+        day = self.asked.get(newest[:3])
         if day is None or newest.wearer < 1:
             return
+        days = {one[:3]: self.asked.get(one[:3]) for one in own}
         worn = sum(one.epsilon for one in own if one.wearer == newest.wearer and days[one[:3]] == day)
         if ceilings.wearer is not None and ceilings.wearer.day is not None and worn > ceilings.wearer.day:
             self.fault(f"wearer {newest.wearer}: a day has {worn / 1e12:g} of {ceilings.wearer.day / 1e12:g}")
@@ -205,7 +204,7 @@ class Judge:
             return
         heard = self.chunks[-1]
         data = self.durable()
-        if data is not self._book[0]:
+        if data != self._book[0]:
             try:
                 self._book = data, Book([data])
             except EyestreamError as error:

@@ -6,6 +6,7 @@ give rows to a partition that is not theirs.
 """
 
 import contextlib
+import functools
 import random
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from tests.rigs.simulated.history import DAY, DAY_S, History
 __all__ = ["Moves"]
 
 PARTITIONS = {"a": 2, "b": 1}
+_PARTITION_OF = functools.cache(partition_of)
 
 
 class _Shard:
@@ -132,8 +134,8 @@ class Moves(History):
             self._enrol(device, "a")
 
     def _of(self, device: str, fleet: str) -> _Shard:
-        own = partition_of(device, PARTITIONS[fleet])
-        return next(one for one in self.shards if (one.fleet, one.partition) == (fleet, own))
+        own = _PARTITION_OF(device, PARTITIONS[fleet])
+        return next(one for one in self.shards if one.partition == own and one.fleet == fleet)
 
     def _enrol(self, device: str, fleet: str) -> None:
         own = self._of(device, fleet)

@@ -4,6 +4,7 @@ Each row has a serial number. A released chunk says which rows it is made of, wh
 taken off. So whoever hears it can tell what no outsider of the real mechanisms could.
 """
 
+import math
 import random
 import struct
 from typing import NamedTuple
@@ -101,7 +102,7 @@ class _Session:
             self.serials |= _serials(chunk)
         elif self.taken and not self.tag:
             self.tag = people.base(self.serials)
-        out = np.zeros((3, chunk.shape[1]))
+        out = np.empty((3, chunk.shape[1]))
         out[0] = np.where(np.isfinite(chunk[0]), chunk[0], -1.0)
         out[1], out[2] = people.draw(), self.tag
         return out
@@ -164,7 +165,7 @@ class SerialMechanism:
 
 
 def _serials(chunk: Array) -> frozenset[int]:
-    return frozenset(int(one) for one in chunk[0] if np.isfinite(one))
+    return frozenset(int(one) for one in chunk[0].tolist() if math.isfinite(one))
 
 
 class Tracker:
@@ -223,8 +224,9 @@ class Tracker:
         return self._message(session, row, N, self.wearer)
 
     def _message(self, session: int, row: int, count: int, wearer: int, *, end: bool = False) -> bytes:
-        rows = np.full((count, self.settings.features), _RAW, np.float32)
-        rows[:, 0] = [self._people.row(Row(self.settings.key, session, row + i, wearer)) for i in range(count)]
+        rows, key = np.empty((count, self.settings.features), np.float32), self.settings.key
+        rows.fill(_RAW)
+        rows[:, 0] = [self._people.row(Row(key, session, row + i, wearer)) for i in range(count)]
         payload = encode_raw(session, row, rows, SCHEMA, end=end, wearer=wearer)
         self.sent.append(payload)
         return payload

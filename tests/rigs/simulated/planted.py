@@ -359,10 +359,9 @@ def odometer_is_of_a_session() -> Patches:
 
     def reading(self: Odometers, key: Any, odometer: Any) -> Reading:
         if odometer is not None:
-            own = {
-                name: dataclasses.replace(one, epsilon=one.session_epsilon) for name, one in odometer.streams.items()
-            }
-            odometer = dataclasses.replace(odometer, streams=own)
+            less = msgspec.structs.replace
+            own = {name: less(one, epsilon=one.session_epsilon) for name, one in odometer.streams.items()}
+            odometer = less(odometer, streams=own)
         return real(self, key, odometer)
 
     return [(Odometers, "reading", reading)]
