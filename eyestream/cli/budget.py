@@ -1,13 +1,14 @@
 """`eyestream budget`: what was spent and what is left, device by device; or a new ledger."""
 
 import argparse
-import dataclasses
 import datetime
 import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from eyestream.cli.ledger_words import plural, print_accepted, print_comparison
 from eyestream.core.charge import DELTA_UNITS, Ceilings, decimal
@@ -351,7 +352,7 @@ def _as_json(reading: LedgerReading, left: Mapping[StreamKey, _Rest]) -> dict[st
 
 def _amounts(odometer: Odometer | StreamOdometer | WearerOdometer) -> dict[str, Any]:
     table: dict[str, Any] = {}
-    for field in dataclasses.fields(odometer):
+    for field in msgspec.structs.fields(odometer):
         value = getattr(odometer, field.name)
         if field.name.endswith("epsilon"):
             value = decimal(value)

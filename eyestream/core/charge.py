@@ -17,6 +17,8 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Protocol
 
+import msgspec
+
 EPSILON_UNITS = 10**12
 """Units in an epsilon of 1."""
 
@@ -90,8 +92,7 @@ def _exact(value: Number) -> Fraction:
     return fraction
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(msgspec.Struct, frozen=True):
     """The loss of one release, in fixed point: `epsilon` in 1 / EPSILON_UNITS, `delta` in 1 / DELTA_UNITS."""
 
     epsilon: int

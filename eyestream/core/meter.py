@@ -5,11 +5,12 @@
 An *odometer* is what a device and its streams have spent, as values to read.
 """
 
-import dataclasses
 from collections import deque
 from collections.abc import Mapping
 from itertools import groupby
 from typing import NamedTuple
+
+import msgspec
 
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import Obstacle, RowMark
@@ -233,8 +234,7 @@ class Meter:
         return self.window_delta - (self._slots[0][1] if full else 0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StreamOdometer:
+class StreamOdometer(msgspec.Struct, frozen=True):
     """Sums that one stream of a device has spent, in fixed point.
 
     `epsilon` and `delta` since the ledger began; of them `session_...` in the last session, `day_...` on the device's
@@ -260,8 +260,7 @@ class StreamOdometer:
     withheld: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class WearerOdometer:
+class WearerOdometer(msgspec.Struct, frozen=True):
     """Sums that one wearer of a device has spent, in fixed point; of them `day_...` on the device's `day`."""
 
     epsilon: int
@@ -270,8 +269,7 @@ class WearerOdometer:
     day_delta: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Odometer:
+class Odometer(msgspec.Struct, frozen=True):
     """Sums that one device has spent over all its streams, in fixed point.
 
     `epsilon` and `delta` since the ledger began; of them `session_...` in the current sessions of all streams,

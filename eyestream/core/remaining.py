@@ -1,8 +1,9 @@
 """The rest of a budget: a function of what was spent, of the ceilings and of the day alone."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from eyestream.core.charge import Ceilings, Charge, bounds, level_of
 from eyestream.core.meter import Odometer, StreamOdometer
@@ -126,7 +127,7 @@ def without(odometer: Odometer, held: Mapping[str, tuple[int, int]]) -> Odometer
     """
     less = {name: _less(odometer.streams[name], *charges) for name, charges in held.items()}
     epsilon, delta = (sum(charge[kind] for charge in held.values()) for kind in (0, 1))
-    return dataclasses.replace(_less(odometer, epsilon, delta), streams={**odometer.streams, **less})
+    return msgspec.structs.replace(_less(odometer, epsilon, delta), streams={**odometer.streams, **less})
 
 
 def _less(known: _Known, epsilon: int, delta: int) -> _Known:
@@ -135,4 +136,4 @@ def _less(known: _Known, epsilon: int, delta: int) -> _Known:
         for scope in ("", "session_", "day_")
         for kind, amount in (("epsilon", epsilon), ("delta", delta))
     }
-    return dataclasses.replace(known, **less)
+    return msgspec.structs.replace(known, **less)

@@ -1,8 +1,9 @@
 """Requests to a ledger and its answers: values, and the port that a ledger of any kind has. Pure."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
+
+import msgspec
 
 from eyestream.core.charge import Charge
 from eyestream.streams import StreamKey
@@ -18,8 +19,7 @@ NO_SLOT: frozenset[Obstacle] = frozenset({"rows", "change", "owner"})
 """Obstacles that leave no trace; with any other, the withheld chunk takes its slot."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """A chunk that has opened or has fallen due, and what its release would cost.
 
     Never ask for a chunk that may not come: a slot that never fell due moves the window on.
@@ -85,8 +85,7 @@ class RowMark(NamedTuple):
     last_row: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(msgspec.Struct, frozen=True):
     """The rows and the charge of `request` are durably spent: its chunk may be released, once.
 
     Where the request says that nothing is released of it, nothing is spent, and nothing may be released.
@@ -102,8 +101,7 @@ class Granted:
         return None if self.request.unreleased else self.request.charges[self.level]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Withheld:
+class Withheld(msgspec.Struct, frozen=True):
     """The chunk of `request` must not be released, and `obstacle` says why."""
 
     request: Request

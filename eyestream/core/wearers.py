@@ -56,9 +56,10 @@ class Wearers:
         meter, own = self._meters.get(wearer), ceilings.wearer
         if meter is None and len(self._meters) >= MOST_WEARERS:
             return True
-        newcomers = Ceilings(day=ceilings.new_wearers)
-        if _is_new(meter) and self._new.obstacle(newcomers, _ONE, _NO_SESSION, day) is not None:
-            return True
+        if _is_new(meter):
+            newcomers = Ceilings(day=ceilings.new_wearers)
+            if self._new.obstacle(newcomers, _ONE, _NO_SESSION, day) is not None:
+                return True
         return own is not None and (meter or Meter(0)).obstacle(own, charge, _NO_SESSION, day) is not None
 
     def announce(self, wearer: int) -> None:

@@ -244,8 +244,10 @@ def to_bin(array: NDArray[np.floating]) -> tuple[tuple[int, int], bytes]:
     if array.ndim != 2 or array.shape[1] < 1:
         raise refuse("shape")
     rows, columns = array.shape
-    with np.errstate(all="ignore"):
-        return (rows, columns), np.asarray(array, FLOAT32).tobytes()
+    if array.dtype != FLOAT32:
+        with np.errstate(all="ignore"):
+            array = array.astype(FLOAT32)
+    return (rows, columns), array.tobytes()
 
 
 def from_bin(shape: tuple[int, ...], values: bytes) -> NDArray[np.float32]:

@@ -1,7 +1,6 @@
 """`raw`: rows of a tracker."""
 
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated
 
@@ -37,8 +36,7 @@ ROWS = "rows"
 _OVERHEAD_BYTES = 128  # keys and numbers of the message, at their widest
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RawRows:
+class RawRows(msgspec.Struct, frozen=True, eq=False):
     """Some consecutive rows of a tracker's session.
 
     Attributes

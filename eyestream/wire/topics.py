@@ -5,8 +5,9 @@ The stream name ``sidecar`` is taken: a sidecar's own status is at ``eyestream/v
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal, cast, get_args
+
+import msgspec
 
 from eyestream.errors import ConfigError
 from eyestream.wire.envelope import VERSION, refuse
@@ -38,8 +39,7 @@ NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _NAME = re.compile(NAME, re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(msgspec.Struct, frozen=True):
     """A parsed address; for a sidecar's own status `device` is the sidecar and `stream` is ``sidecar``."""
 
     device: str

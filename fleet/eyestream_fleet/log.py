@@ -5,14 +5,14 @@ once all the same, and charged. What it loses, or forgets too early, is missing 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from eyestream.streams import StreamKey
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """Which messages of the partition the log has.
 
     Attributes
@@ -28,8 +28,7 @@ class Bounds:
     end: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, eq=False):
     """A raw message.
 
     Attributes
@@ -50,8 +49,7 @@ class Entry:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(msgspec.Struct, frozen=True):
     """Bytes to publish.
 
     Attributes

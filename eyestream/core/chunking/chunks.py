@@ -4,7 +4,6 @@ What `Device.snapshot` writes holds the raw rows of the open chunk and of those 
 rows are kept.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
@@ -113,8 +112,7 @@ def array_of(data: bytes, dtype: type[np.generic], shape: tuple[int, ...]) -> ND
     return values.reshape(shape).copy()
 
 
-@dataclass(frozen=True, slots=True)
-class RowSpan:
+class RowSpan(msgspec.Struct, frozen=True):
     """The rows of a chunk, as the ledger knows them.
 
     Attributes
@@ -136,8 +134,7 @@ class RowSpan:
     wearer: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DueChunk:
+class DueChunk(msgspec.Struct, frozen=True, eq=False):
     """A chunk that is due: it is released or withheld, and no row of it is ever taken again.
 
     Attributes
@@ -166,14 +163,10 @@ class DueChunk:
     t0: float
     values: NDArray[np.float64]
     ends_session: bool
-    at: float | None = None
-    wearer: int = 0
-    due: float = 0.0
-    span: RowSpan = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        span = RowSpan(self.session, self.index, self.first_row, self.last_row, self.wearer)
-        object.__setattr__(self, "span", span)  # made once: it is asked for with each row that waits
+    at: float | None
+    wearer: int
+    due: float
+    span: RowSpan
 
 
 def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
@@ -200,7 +193,8 @@ def chunk_of(state: ChunkState, settings: DeviceSettings) -> DueChunk:
     values = np.full(shape, np.nan) if state.values is None else array_of(state.values, np.float64, shape)
     values.flags.writeable = False
     where = (state.session, state.index, state.first_row, state.last_row)
-    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time, state.wearer, state.due)
+    span = RowSpan(*where, state.wearer)
+    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time, state.wearer, state.due, span)
 
 
 class ChunkBuffer:
@@ -213,7 +207,8 @@ class ChunkBuffer:
     """
 
     def __init__(self, n: int, features: int) -> None:
-        self._values: NDArray[np.floating] = np.full((features, n), np.nan, np.float32)  # what the wire carries
+        self._values: NDArray[np.floating] = np.empty((features, n), np.float32)  # what the wire carries
+        self._values.fill(np.nan)
         self._present = bytearray(n)
 
     def state(self) -> BufferState:
@@ -255,5 +250,7 @@ class ChunkBuffer:
 
 def _doubles(values: NDArray[np.floating]) -> NDArray[np.float64]:
     """The same numbers, themselves where they are such already."""
+    if values.dtype == np.float64:
+        return values.astype(np.float64, copy=False)
     with np.errstate(all="ignore"):  # a signalling NaN would be a warning in the log: a word about a raw value
         return values.astype(np.float64, copy=False)

@@ -77,8 +77,7 @@ class RowCounters:
     wearer: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingChunk:
+class WaitingChunk(msgspec.Struct, frozen=True):
     """A closed chunk and the time at which the clock alone would let it out."""
 
     at: float
@@ -221,7 +220,7 @@ class SessionChunker:
         t0 = span.index * self._settings.chunk_s
         at = None if self._origin is None else self._origin + t0
         where = (span.session, span.index, span.first_row, span.last_row)
-        chunk = DueChunk(*where, t0, values, ends_session, at, self.wearer, self._due)
+        chunk = DueChunk(*where, t0, values, ends_session, at, self.wearer, self._due, span)
         self._closed.append(WaitingChunk(self.closes_at, chunk))
         self._buffer = None
         self._move_to(self._current + 1)

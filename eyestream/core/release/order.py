@@ -34,7 +34,6 @@ restores it feeds every message from the one on that opened the first chunk that
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -53,23 +52,20 @@ DropReason = Literal["ledger", "stopped", "paused", "switched"]
 wearer said no before it was released; ``switched``: somebody else put the device on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reserve:
+class Reserve(msgspec.Struct, frozen=True):
     """Ask the ledger for `request`; asking again for what was asked before is safe."""
 
     request: Request
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Release:
+class Release(msgspec.Struct, frozen=True, eq=False):
     """Release `chunk` now, as the ledger has granted; of one that is asked for as unreleased, nothing leaves."""
 
     chunk: DueChunk
     granted: Granted
 
 
-@dataclass(frozen=True, slots=True)
-class Withhold:
+class Withhold(msgspec.Struct, frozen=True):
     """The chunk of `span` is due and must not be released: `obstacle` says why.
 
     With the obstacle ``rows`` it was reserved before, by an earlier life of this stream: if an outbox has its bytes,
@@ -80,8 +76,7 @@ class Withhold:
     obstacle: Obstacle
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(msgspec.Struct, frozen=True):
     """The chunk of `span` is due and lost."""
 
     span: RowSpan
@@ -330,9 +325,11 @@ class ReleaseOrder:
 
     def _span_of(self, request: Request) -> RowSpan | None:
         """The chunk that a request was made for; None: it is settled already."""
-        wanted = (request.session, request.first_row)
-        spans = [*(chunk.span for chunk in self._due), *self._device.coming]
-        return next((span for span in spans if _place(span) == wanted), None)
+        session, first_row = request.session, request.first_row
+        for span in [*(chunk.span for chunk in self._due), *self._device.coming]:
+            if span.first_row == first_row and span.session == session:
+                return span
+        return None
 
 
 def _place(span: RowSpan) -> tuple[int, int]:

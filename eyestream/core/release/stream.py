@@ -56,8 +56,7 @@ class ChunkCounters:
         self.dropped.update(other.dropped)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """A chunk that will never be treated again, and the bytes that are published of it, if any."""
 
     span: RowSpan

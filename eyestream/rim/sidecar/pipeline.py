@@ -9,10 +9,11 @@ import math
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,8 +35,7 @@ from eyestream.wire.topics import private_topic, raw_topic
 _LOG = logging.getLogger("eyestream.core.release")
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(msgspec.Struct, frozen=True):
     """A raw message and when it came, on the loop's clock; `rows` is what its tracker says of its rows, if it does."""
 
     topic: str
@@ -44,8 +44,7 @@ class Arrival:
     rows: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowArrival:
+class RowArrival(msgspec.Struct, frozen=True, eq=False):
     """Rows of a source in this process, and when they came."""
 
     key: StreamKey
@@ -272,7 +271,7 @@ class Pipeline:
         if named and own not in (0, named):
             return "wearer"
         wearer = named or own
-        return rows if wearer == rows.wearer else replace(rows, wearer=wearer)
+        return rows if wearer == rows.wearer else msgspec.structs.replace(rows, wearer=wearer)
 
     def feed(self, arrival: Arrival | RowArrival) -> None:
         """Take one message: a chunk that it completes is released at once when it is reserved, else by `run_turn`.

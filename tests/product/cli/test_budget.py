@@ -1,12 +1,12 @@
 """`eyestream budget` shows what was spent, and makes a ledger once."""
 
 import argparse
-import dataclasses
 import json
 import time
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from eyestream.cli import budget
@@ -120,16 +120,16 @@ def test_somebody_says_that_the_date_is_right(tmp_path: Path, capsys):
     request = Request(StreamKey("d", "s"), 1, 0, 31, 32, Charge(1))
     with Ledger(path, ceilings=Ceilings(day=1)) as ledger:
         for ahead in (400, 500, 600):
-            ledger.reserve([dataclasses.replace(request, session=ahead)], today + ahead)
+            ledger.reserve([msgspec.structs.replace(request, session=ahead)], today + ahead)
     with Ledger(path, ceilings=Ceilings(day=1)) as ledger:
-        ledger.reserve([dataclasses.replace(request, session=700)], today + 700)
+        ledger.reserve([msgspec.structs.replace(request, session=700)], today + 700)
     command("--ledger", str(path))
     assert "days are open up to" in capsys.readouterr().out
     command("--ledger", str(path), "--today")
     assert "days go on from 20" in capsys.readouterr().out
     with Ledger(path, ceilings=Ceilings(day=1)) as ledger:
-        assert isinstance(ledger.reserve([dataclasses.replace(request, session=800)], today)[0], Withheld), "spent"
-        assert isinstance(ledger.reserve([dataclasses.replace(request, session=801)], today + 1)[0], Granted)
+        assert isinstance(ledger.reserve([msgspec.structs.replace(request, session=800)], today)[0], Withheld), "spent"
+        assert isinstance(ledger.reserve([msgspec.structs.replace(request, session=801)], today + 1)[0], Granted)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 """`eyestream explain`: the page for the wearer is short, true to configuration, ledger and broker, and safe to show."""
 
-import dataclasses
 import re
 import time
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from eyestream.cli.main import main
@@ -88,7 +88,7 @@ def test_what_was_spent_is_that_of_the_ledger(tmp_path: Path) -> None:
     assert "Today: 34% of the daily limit." in text
     assert f"Since {time.strftime('%Y-%m-%d', time.gmtime(created))}: 600 messages, about 200 a week." in text
     two = dict.fromkeys((7, 8), WearerOdometer(1, 0, 0, 0))
-    shared = told(tmp_path, odometers={"hmd-1": dataclasses.replace(spent, wearers=two)}, created=created)
+    shared = told(tmp_path, odometers={"hmd-1": msgspec.structs.replace(spent, wearers=two)}, created=created)
     assert "600 messages, of all who wore it, about 200 a week." in shared
     tomorrow = told(tmp_path, odometers={"hmd-1": spent}, created=created, now=NOW + 86400)
     assert "Today: 0%" in tomorrow

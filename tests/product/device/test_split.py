@@ -1,9 +1,9 @@
 """How rows arrive does not matter; what matters is which, and when."""
 
-import dataclasses
 import itertools
 from typing import Any
 
+import msgspec
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,18 +38,18 @@ def pieces(message: RawRows, cuts: list[int]) -> list[RawRows]:
     """The message in parts, cut before the rows `cuts`; also into empty parts; the end goes with the last one."""
     edges = [0, *sorted(min(cut, len(message.rows)) for cut in cuts), len(message.rows)]
     parts = [part(message, a, b) for a, b in itertools.pairwise(edges)]
-    return [*parts[:-1], dataclasses.replace(parts[-1], end=message.end)]
+    return [*parts[:-1], msgspec.structs.replace(parts[-1], end=message.end)]
 
 
 def part(message: RawRows, first: int, stop: int) -> RawRows:
     """Some of its rows, without its end."""
     rows = message.rows[first:stop]
-    return dataclasses.replace(message, seq=message.seq + first, rows=rows, end=False)
+    return msgspec.structs.replace(message, seq=message.seq + first, rows=rows, end=False)
 
 
 def one_by_one(message: RawRows) -> list[RawRows]:
     m = len(message.rows)
-    ended = [dataclasses.replace(part(message, m, m), end=True)] if message.end else []
+    ended = [msgspec.structs.replace(part(message, m, m), end=True)] if message.end else []
     return [part(message, i, i + 1) for i in range(m)] + ended
 
 
@@ -139,7 +139,7 @@ def test_nothing_outside_a_chunk_changes_it(stream: list[tuple[float, RawRows]],
         number = message.seq + np.arange(len(message.rows))
         inside = (number >= kept.first_row) & (number <= kept.last_row) & (message.session == kept.session)
         rows = np.where(inside[:, None], message.rows, np.float32(data.draw(st.sampled_from([np.nan, np.inf, -7.0]))))
-        changed.append((now, [dataclasses.replace(message, rows=rows.astype(np.float32))]))
+        changed.append((now, [msgspec.structs.replace(message, rows=rows.astype(np.float32))]))
     others = run(twin, changed, [])
     assert [chunk[:-1] for chunk in seen(others)] == [chunk[:-1] for chunk in seen(chunks)]
     same = next(chunk for chunk in others if chunk.span == kept.span)

@@ -1,8 +1,8 @@
 """The order of effects: one effect for every due chunk, none before its reservation, and the same after a restore."""
 
-import dataclasses
 import random
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -36,7 +36,7 @@ def test_each_request_names_the_wearer_of_its_session() -> None:
     order, asked = ReleaseOrder(settings(), CHARGE), []
     for session, wearer in ((1, 7), (2, 0), (3, 9)):
         for first in (0, 2 * N):
-            message = dataclasses.replace(rows(first, 1, session), wearer=wearer)
+            message = msgspec.structs.replace(rows(first, 1, session), wearer=wearer)
             asked += requests_of(order.feed(message, float(session)))
     assert [(r.session, r.wearer) for r in asked] == [(1, 7)] * 3 + [(2, 0)] * 3 + [(3, 9)] * 3
 

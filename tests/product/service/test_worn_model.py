@@ -6,7 +6,6 @@ ledger grants, what noise is drawn for, and what leaves.
 
 import asyncio
 import contextlib
-import dataclasses
 import math
 import random
 from collections import Counter
@@ -342,7 +341,7 @@ WRONG: dict[str, tuple[Any, str, Any]] = {
     "rows that were on their way are the next wearer's": (
         Pipeline,
         "_of_wearer",
-        lambda self, served, rows, at: dataclasses.replace(rows, wearer=self.worn.get(served.stream.key.device, 0)),
+        lambda self, served, rows, at: msgspec.structs.replace(rows, wearer=self.worn.get(served.stream.key.device, 0)),
     ),
     "a handle that comes back is a new one": (
         Sidecar,

@@ -6,13 +6,14 @@ round.
 """
 
 import contextlib
-import dataclasses
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from unittest import mock
+
+import msgspec
 
 from eyestream.core import charge
 from eyestream.core.accountant import Account
@@ -146,9 +147,9 @@ def torn() -> Finding:
             path = place / f"ledger-{newest.device}"
             create_ledger(path, created=0)
             with Ledger(path, ceilings=WIDE) as ledger:
-                last = dataclasses.replace(_ask(0, newest, session=2), wearer=2)
+                last = msgspec.structs.replace(_ask(0, newest, session=2), wearer=2)
                 for request in (_ask(0), _ask(0, OTHER_DEVICE, 3), _ask(1)):
-                    ledger.reserve([dataclasses.replace(request, wearer=1)], 100)
+                    ledger.reserve([msgspec.structs.replace(request, wearer=1)], 100)
                 ledger.reserve([last], 100)
             whole = path.read_bytes()
             whole_sums = read_ledger(path).odometers
