@@ -1,4 +1,4 @@
-"""The picture of where planned FFTs overtake the product with a basis, from the table of benchmarks/RESULTS.md.
+"""The picture of where planned FFTs overtake the product with a basis, from the tables of benchmarks/RESULTS.md.
 
 python -m benchmarks.crossover            # draws it
 python -m benchmarks.crossover --json     # prints what it is drawn from
@@ -18,17 +18,19 @@ BENCHMARKS = Path(__file__).resolve().parent
 
 
 def records(text: str) -> list[dict[str, Any]]:
-    """What the kernel benchmark records of the transforms, out of the table in RESULTS.md."""
-    table = text.partition(TRANSFORMS)[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
-    kept = [int(k) for k in re.findall(r"k = (\d+)", table[0])]
+    """What the kernel benchmark records of the transforms, out of the tables in RESULTS.md."""
     found = []
-    for line in table[2:]:
-        first, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        n = int(first.removeprefix("n = "))
-        for k, cell in zip(kept, cells, strict=True):
-            if cell:
-                basis, planned, _ = (float(time.replace(",", "")) for time in cell.split("/"))
-                found.append({"state": "transform", "n": n, "k": k, "ratio_basis_to_fftw": basis / planned})
+    for after in text.split(TRANSFORMS)[1:]:
+        title, _, rest = after.partition("\n\n")
+        first_line, _, *lines = rest.partition("\n\n")[0].splitlines()
+        kept = [int(k) for k in re.findall(r"k = (\d+)", first_line)]
+        for line in lines:
+            first, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+            size = {"state": "transform", "blas": title.strip(" ,*"), "n": int(first.removeprefix("n = "))}
+            for k, cell in zip(kept, cells, strict=True):
+                if cell:
+                    basis, planned, _ = (float(time.replace(",", "")) for time in cell.split("/"))
+                    found.append(size | {"k": k, "ratio_basis_to_fftw": basis / planned})
     return found
 
 

@@ -1,5 +1,6 @@
 """One `release`, against the FFT pair and random bits that it cannot do without, and against what one would use."""
 
+import os
 import time
 from collections.abc import Callable
 
@@ -167,7 +168,7 @@ def _sizes(result: Result) -> None:
 def _transforms(result: Result) -> None:
     """Coordinates and back of 48 signals: the product with a basis, planned FFTW and numpy's transform, by turns."""
     kept = (1, 4, 8, 12, 13, 14, 16, 17, 20, 24, 33)
-    rows = []
+    rows, blas = [], f"OpenBLAS for {os.environ.get('OPENBLAS_CORETYPE', 'this machine')}"
     for n in (*LENGTHS, *RECORDINGS):
         x, row = np.random.default_rng(0).normal(size=(48, n)), [f"n = {n}"]
         for k in kept:
@@ -177,10 +178,10 @@ def _transforms(result: Result) -> None:
             ways = (_Basis(48, n, k), _Transformed(48, n, k, "pyFFTW"), _Transformed(48, n, k, "numpy"))
             least = _least([lambda w=way, x=x: w.signals(w.coordinates(x)) for way in ways])
             row.append(" / ".join(map(amount, least)))
-            size = {"benchmark": "kernel", "state": "transform", "n": n, "k": k}
+            size = {"benchmark": "kernel", "state": "transform", "blas": blas, "n": n, "k": k}
             result.records.append(size | {"ratio_basis_to_fftw": least[0] / least[1]})
         rows.append(row)
-    result.tables.append(Table(TRANSFORMS, ["", *(f"k = {k}" for k in kept)], rows))
+    result.tables.append(Table(f"{TRANSFORMS}, {blas}", ["", *(f"k = {k}" for k in kept)], rows))
 
 
 def _least(cases: list[Callable[[], object]], turns: int = 12, runs: int = 50) -> list[float]:

@@ -86,8 +86,10 @@ def _crossover(records: Records, axes: Any) -> bool:
     """Where planned FFTs overtake the product with a basis: their ratio against k, a line for each length."""
     own = [r for r in records if r.get("state") == "transform"]
     for color, n in enumerate(sorted({r["n"] for r in own})):
-        line = sorted((r["k"], r["ratio_basis_to_fftw"]) for r in own if r["n"] == n)
-        axes.plot(*zip(*line, strict=True), marker="o", color=f"C{color}", label=f"n = {n}")
+        for blas, style in zip(dict.fromkeys(r["blas"] for r in own), ("-", ":"), strict=False):
+            line = sorted((r["k"], r["ratio_basis_to_fftw"]) for r in own if (r["n"], r["blas"]) == (n, blas))
+            label = f"n = {n}, {blas}"
+            axes.plot(*zip(*line, strict=True), marker="o", color=f"C{color}", linestyle=style, label=label)
     axes.axhline(1.0, color="black", linewidth=0.8)
     axes.set(xscale="log", yscale="log", xlabel="coefficients kept, k", ylabel="time, basis / planned FFTW")
     ticks = sorted({r["k"] for r in own})

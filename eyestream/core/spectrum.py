@@ -48,10 +48,11 @@ Way = Literal["auto", "fftw", "basis"]
 def used(n: int, k: int, way: Way = "auto") -> Literal["basis", "pyFFTW", "numpy"]:
     """How `k` coefficients of `n` rows are computed on this machine.
 
-    By a basis while it is the fastest, as measured with 30 to 60 signals of 16 to 1,024 rows (`benchmarks/CHOICES.md`).
+    By a basis while it is the fastest, as measured with 30 to 60 signals of 16 to 1,024 rows. Two processors compute
+    alike, so the bounds lose equally little with AVX2 and with AVX-512 (`benchmarks/CHOICES.md`).
     """
     fftw = find_spec("pyfftw") is not None  # without importing it
-    basis_up_to = 12 + 20_000 // n**2 if fftw else 20 + 40_000 // n**2
+    basis_up_to = 12 + 700 // n if fftw else 20 + 1_300 // n
     if way == "basis" or (way == "auto" and k <= basis_up_to):
         return "basis"
     return "pyFFTW" if fftw else "numpy"

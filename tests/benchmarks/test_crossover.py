@@ -1,4 +1,4 @@
-"""The picture of the transforms is of the table in RESULTS.md, and `auto` takes the faster one there, or nearly."""
+"""The picture is of the tables of transforms in RESULTS.md, and `auto` loses at most .22 there to the faster one."""
 
 import json
 import subprocess
@@ -13,10 +13,11 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 def test_auto_takes_the_way_that_was_measured_to_be_faster():
     command = [sys.executable, "-m", "benchmarks.crossover", "--json"]
     found = json.loads(subprocess.run(command, cwd=BENCHMARKS.parent, capture_output=True, check=True).stdout)
-    assert {record["n"] for record in found} >= {32, 64, 128, 256}
+    for blas in ("OpenBLAS for Haswell", "OpenBLAS for SkylakeX"):
+        assert {record["n"] for record in found if record["blas"] == blas} >= {32, 64, 128, 256}
     for record in found:
         ratio = record["ratio_basis_to_fftw"]
-        assert (ratio if used(record["n"], record["k"]) == "basis" else 1 / ratio) < 1.1, record
+        assert (ratio if used(record["n"], record["k"]) == "basis" else 1 / ratio) < 1.22, record
     assert any(record["ratio_basis_to_fftw"] > 1.5 for record in found)
 
 
