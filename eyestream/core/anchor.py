@@ -137,11 +137,6 @@ class Baseline:
     """The baseline of one session: first taken in, then taken off.
 
     Not for two threads at once. What it holds is raw data.
-
-    Parameters
-    ----------
-    anchor
-        What is public of it.
     """
 
     __slots__ = ("_anchor", "_count", "_seen", "_shift", "_steps", "_sum", "_widths")

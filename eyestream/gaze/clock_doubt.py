@@ -33,13 +33,7 @@ _FEW = 3
 
 
 class ClockDoubts:
-    """Looks at the times of one tracker; a `judge` is about everything since the one before.
-
-    Parameters
-    ----------
-    rate_hz
-        Samples a second, by the profile.
-    """
+    """Looks at the times of one tracker; a `judge` is about everything since the one before."""
 
     def __init__(self, rate_hz: float) -> None:
         self._rate_hz = rate_hz

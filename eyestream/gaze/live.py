@@ -74,13 +74,6 @@ class Waiting:
     matter, as long as all that arrived before a sample are here when that sample is asked for: later ones do not change
     it.
 
-    Parameters
-    ----------
-    profile
-        Of the tracker, with a rate.
-    step_s
-        From one row to the next.
-
     Attributes
     ----------
     crowded : samples that were dropped because their place was taken.

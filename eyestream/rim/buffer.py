@@ -9,18 +9,13 @@ Sender = TypeVar("Sender")
 
 
 class DropOldest(Generic[Item]):
-    """Queue between a client that must never wait and one consumer that may be slow.
+    """Queue of at most `length` items between a client that must never wait and one consumer that may be slow.
 
     >>> queue = DropOldest(2)
     >>> for item in "abc":
     ...     queue.put(item)
     >>> queue.pop(), queue.pop(), queue.pop(), queue.dropped
     ('b', 'c', None, 1)
-
-    Parameters
-    ----------
-    length
-        Items held at most.
     """
 
     def __init__(self, length: int) -> None:

@@ -139,16 +139,7 @@ class ShardStatus:
 
 
 async def found_shard(plan: Plan, partition: int, created: int) -> None:
-    """Make a shard, and what the second place remembers of it.
-
-    Parameters
-    ----------
-    plan
-        Of a configuration with a fleet.
-    partition
-        Of the shard.
-    created
-        Seconds since 1970.
+    """Make a shard, at `created` seconds since 1970, and what the second place remembers of it.
 
     Raises
     ------

@@ -33,12 +33,7 @@ def create_outbox(path: Path, contents: Contents) -> None:
 
 
 class DurableOutbox:
-    """An outbox in use, held by this process alone.
-
-    Parameters
-    ----------
-    path
-        A file made by `create_outbox`.
+    """An outbox in use, of a file made by `create_outbox`, held by this process alone.
 
     Attributes
     ----------

@@ -34,13 +34,7 @@ _LOOKED_AT = 8
 
 
 class RowDoubts:
-    """Looks at the rows of a stream, chunk by chunk.
-
-    Parameters
-    ----------
-    calibration
-        That of its mechanism.
-    """
+    """Looks at the rows of a stream, chunk by chunk."""
 
     def __init__(self, calibration: Calibration) -> None:
         lo, hi = calibration.lo, calibration.hi

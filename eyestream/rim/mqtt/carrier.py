@@ -128,13 +128,7 @@ def _frame(data: bytes, at: int) -> tuple[int, int]:
 
 
 class Carrier:
-    """A socket to the library: it reads one packet at a time, and what it writes goes to a transport of asyncio.
-
-    Parameters
-    ----------
-    transport
-        The open connection.
-    """
+    """A socket to the library: it reads one packet at a time, and what it writes goes to a transport of asyncio."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport

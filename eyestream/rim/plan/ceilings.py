@@ -48,13 +48,6 @@ def _read(table: _Table, window_chunks: int = 0) -> Ceilings:
 def check_ceilings(settings: Settings, mechanisms: Mapping[str, Mechanism]) -> None:
     """Refuse ceilings that let no chunk through: of whichever stream of a device, or of the stream that they are for.
 
-    Parameters
-    ----------
-    settings
-        The configuration.
-    mechanisms
-        Of its streams, by name.
-
     Raises
     ------
     ConfigError

@@ -84,12 +84,8 @@ class UnseenError(LinkError):
 class _Disputes:
     """Tells the operator of disputes: the first and its end at once, afterwards at most two lines in `AGAIN_S`.
 
-    Changes in between are counted. When the time is over, one line says how it is by then.
-
-    Parameters
-    ----------
-    fault
-        Gives what is wrong; None: nothing.
+    Changes in between are counted. When the time is over, one line says how it is by then. `fault` is asked what is
+    wrong, and gives None where nothing is.
     """
 
     def __init__(self, fault: Callable[[], str | None]) -> None:

@@ -194,13 +194,7 @@ _AT_ONCE = 64
 
 
 class Sender:
-    """Serves one link after the other.
-
-    Parameters
-    ----------
-    outbox
-        Where released chunks wait.
-    """
+    """Serves one link after the other."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox

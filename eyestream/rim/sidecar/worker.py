@@ -46,12 +46,7 @@ _FLOOD = {
 class _Share:
     """The share that a stream may send; a message counts for the rows that it has room for, one at least.
 
-    Parameters
-    ----------
-    settings
-        The stream's.
-    burst
-        Rows that may come at once.
+    `burst` rows may come at once.
     """
 
     def __init__(self, settings: DeviceSettings, burst: int) -> None:

@@ -175,13 +175,7 @@ def _whole(shares: Array, total: int) -> NDArray[np.int32]:
 
 
 def tile_calibration(tiles: TileCalibration, people: int, front_end: FrontEndMark | None = None) -> Calibration:
-    """A calibration of the mechanism from what was learned of so many people.
-
-    Parameters
-    ----------
-    front_end
-        What counted the slots.
-    """
+    """A calibration of the mechanism from what was learned of so many people."""
     field = tiles.field
     names = (*(f"row {row} column {column}" for row in range(field.rows) for column in range(field.columns)), "lost")
     nothing = np.zeros(len(names))

@@ -43,13 +43,6 @@ class KLT(Mechanism):
     improves while the person is the same. Shrinking, smoothing across chunks and the clip to the range are part of it,
     and the directions follow from epsilon.
 
-    Parameters
-    ----------
-    calibration, epsilon, noise
-        As for every mechanism.
-    focus
-        Of `JointOptions`.
-
     Attributes
     ----------
     k : the number of code-word coordinates of a session's first chunk.
