@@ -15,13 +15,13 @@ SERVICE, ALL = "the running default service", "all distributions"
 
 MOST_MODULES = {SERVICE: 110}
 MOST_LINES = {
-    SERVICE: 19_700,
-    "eyestream": 39_100,
+    SERVICE: 19_640,
+    "eyestream": 39_040,
     "eyestream/core": 10_640,
-    "lab/eyestream_lab": 31_750,
+    "lab/eyestream_lab": 31_700,
     "fleet/eyestream_fleet": 3_800,
     "openxr/eyestream_openxr": 600,
-    ALL: 75_220,
+    ALL: 75_100,
 }
 """The most that each may have; blank lines and docstrings count."""
 
