@@ -125,19 +125,18 @@ def seen_from(scores: Mapping[str, Array], seed: int) -> dict[str, float]:
     all attackers (S, P, P), or one of them inverted, stays below in 95 of 100 orders."""
     people = next(iter(scores.values())).shape[1]
     rng = np.random.default_rng(seed)
-    ranked = [(own.ravel().argsort().argsort().reshape(own.shape), own.argmax(axis=2)) for own in scores.values()]
-    areas, named = [], []
-    for _ in range(_ORDERS):
-        order = rng.permutation(people)
-        one = [_strength(ranks, best, order) for ranks, best in ranked]
-        areas.append(max(area for area, _ in one))
-        named.append(max(share for _, share in one))
+    orders = np.array([rng.permutation(people) for _ in range(_ORDERS)])
+    areas, named = np.zeros(_ORDERS), np.zeros(_ORDERS)
+    for own in scores.values():
+        area, share = _strength(own.ravel().argsort().argsort().reshape(own.shape), own.argmax(axis=2), orders)
+        areas, named = np.maximum(areas, area), np.maximum(named, share)
     return {"auc": round(float(np.quantile(areas, _SHARE)), 4), "rank1": round(float(np.quantile(named, _SHARE)), 4)}
 
 
-def _strength(ranks: NDArray[Any], best: NDArray[Any], order: NDArray[np.intp]) -> tuple[float, float]:
-    """Area, or what is left of it to 1, and share at rank 1, where unnamed person i is held to be `order[i]`."""
-    own = ranks[:, np.arange(len(order)), order]
-    above = own.sum() - own.size * (own.size - 1) / 2
-    area = float(above / (own.size * (ranks.size - own.size)))
-    return max(area, 1 - area), float((best == order).mean())
+def _strength(ranks: NDArray[Any], best: NDArray[Any], orders: NDArray[np.intp]) -> tuple[Array, Array]:
+    """(R,) area, or what is left of it to 1, and share at rank 1: unnamed person i is held to be `orders[:, i]`."""
+    trials, people, _ = ranks.shape
+    own = ranks[:, np.arange(people), orders].sum(axis=(0, 2))
+    size = trials * people
+    area = (own - size * (size - 1) / 2) / (size * (ranks.size - size))
+    return np.maximum(area, 1 - area), (best[:, None] == orders).mean(axis=(0, 2))

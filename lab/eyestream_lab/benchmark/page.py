@@ -102,7 +102,7 @@ def finding(one: Judged) -> str:
     return (
         f"area {_told(found.figures.auc)} by {found.strongest} ({found.learned} learned, {found.tested} tested), "
         f"{found.rank1:.2f} named by {found.most_named}."
-        + (" Hidden: nothing was seen that exchanged people would not show." if is_hidden(one) else "")
+        + (" Hidden: nothing was seen that mere noise would not show." if is_hidden(one) else "")
         + spent
     )
 

@@ -51,13 +51,16 @@ def worst(system: Judged) -> Setting | None:
     return max(among, key=lambda one: one.figures.auc.value, default=None)
 
 
+_FAMILY = 1.4
+"""A verdict compares twelve figures, and *seen from* is for one: of 100 releases of mere noise, 56 to 60 stay within it
+in all twelve. 96 to 98 stay within so many times as much (areas: above one half); with a single attacker, 92."""
+
+
 def is_hidden(system: Judged) -> bool:
-    """Whether in no situation anything was seen that people who are exchanged would not show."""
-    return all(
-        one.figures.auc.value <= one.could_see_auc and one.rank1 <= one.could_see_rank1
-        for one in system.settings
-        if one.sessions != HELD
-    ) and bool(system.settings)
+    """Whether in no situation more was seen than 95 of 100 releases of mere noise show."""
+    counted = [one for one in system.settings if one.sessions != HELD]
+    areas = all(one.figures.auc.value - 0.5 <= _FAMILY * (one.could_see_auc - 0.5) for one in counted)
+    return areas and all(one.rank1 <= _FAMILY * one.could_see_rank1 for one in counted) and bool(counted)
 
 
 def verdict(run: Run) -> Iterator[str]:
@@ -65,8 +68,8 @@ def verdict(run: Run) -> Iterator[str]:
     judged = [one for one in run.systems if one.settings and one.name != RAW]
     yield (
         "*Useful* means that the median person stays within the limit. *Area* is that of the strongest attacker who "
-        "knows another session. *Hidden* means that in no situation but the last anything was seen that exchanged "
-        "people would not show."
+        f"knows another session. *Hidden* means that in no situation but the last an area (above one half) or a share "
+        f"named was more than {_FAMILY:g} times *seen from*, as it would be in 5 of 100 releases of mere noise."
     )
     yield ""
     yield "| purpose | limit | useful, least recognised first (area) | hidden among them |"
