@@ -46,6 +46,11 @@ def test_a_chunk_that_was_reserved_before_the_first_border_of_its_stream_is_not_
     assert play("fleet", seed).faults == []
 
 
+def test_a_loss_of_power_may_close_a_session() -> None:
+    """It loses some settled records and keeps a later one: those that are lost may have been slots, and count so."""
+    assert play("fleet", 2164).faults == []
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_a_seed_gives_the_same_history_in_another_process(part: str) -> None:
     """Neither the order of a set, nor an address, nor the time is in it."""

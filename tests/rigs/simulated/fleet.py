@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from eyestream.core.charge import Ceilings
 from eyestream.errors import EyestreamError, LinkError
+from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.second_place import FilePlace, Lengths, Remembered
 from eyestream.streams import StreamKey
 from eyestream_fleet import second_place as fleet_place
@@ -352,12 +353,20 @@ class Fleet(History):
             if worker not in self.workers:
                 self.story.append(f"    {said}")
             went_on |= worker in self.workers and worker.life is not None
+            self.compares &= worker.shard is None or not self._has_lost(worker.shard._ledger)
             if worker in self.workers:
                 self.end(worker)
         if not went_on:
             self.judge.fault("no folder goes on")
         elif self.compares and not self.on & _UNEQUAL and self._must_be_equal():
             self._compare()
+
+    def _has_lost(self, ledger: Ledger) -> bool:
+        """Whether records cannot be read, and whole ones stand after them: they closed the sessions of their device.
+
+        A loss of power does it, which may keep the later of two sectors that were not synced.
+        """
+        return any(odometer.unreadable for one in self.settings if (odometer := ledger.odometer(one.id)) is not None)
 
     def _must_be_equal(self) -> bool:
         """Whether every chunk must come, in this history and in one without faults: no ceiling withholds any."""
