@@ -18,7 +18,7 @@ _SDK = "XR-Privacy SDK (Ibragimov, Wilson, Butler, Jain, TVCG 32(5), 2026; arXiv
 _NO_CLASS = "the repository that was read has no such class; parameters are those of Wilson et al."
 _WILSON = "Wilson et al. 2024, arXiv 2402.07687"
 _RAJU = "Raju and Komogortsev 2025, arXiv 2511.09846"
-_OWN_PEOPLE = "on everyday its map is of the same people"
+_OWN_PEOPLE = "on everyday its calibration is of the same people"
 _DJ = "David-John, Hosfelt, Butler, Jain, TVCG 2021"
 
 PRESETS = {
@@ -62,9 +62,11 @@ PRESETS = {
     "k-same-select": Preset("k-same-select:k=2", "David-John, Butler, Jain, TVCG 2023", "rows of our 52 features"),
     "marginals-pd": Preset("marginals-pd:k=4", "David-John, Butler, Jain, TVCG 2023", "rows of our 52 features"),
     "cfpa": Preset(
-        "cfpa:epsilon=4.8,calibration=everyday-cfpa-32", "Bozkir et al., PLOS ONE 2021", "rows of our 52 features"
+        "cfpa:epsilon=4.8,calibration=everyday-cfpa-32",
+        "Bozkir et al., PLOS ONE 2021",
+        f"rows of our 52 features; {_OWN_PEOPLE}",
     ),
-    "klt": Preset("klt:epsilon=4.8,calibration=everyday-klt-32", "ours, docs/mechanisms.md", ""),
+    "klt": Preset("klt:epsilon=4.8,calibration=everyday-klt-32", "ours, docs/mechanisms.md", _OWN_PEOPLE),
     "tile-3.3": Preset("tile:epsilon=3.33,calibration=everyday-tile", "ours, docs/coarse-gaze.md", _OWN_PEOPLE),
     "tile-6.7": Preset("tile:epsilon=6.67,calibration=everyday-tile", "ours, docs/coarse-gaze.md", _OWN_PEOPLE),
 }
