@@ -10,24 +10,12 @@ tracker's own times. So a latency, which may depend on the eye, has no way into 
   have a believed sample, and those that have one that is not believed, by the tracker's clock and by the host's,
   whichever are fewer. A new map stands when `LEAST` seconds had believed samples. An old one falls when fewer than
   `LEAST` had, and at least `LEAST` had others. After a fall everything is forgotten.
-
-**What one second of gaze decides.** Samples whose times lie in one second, of any number and latency, are in at most
-two seconds of the tracker's clock, which is fewer than `LEAST`. So a second of gaze in silence, or among samples that
-are believed, brings no new map to stand and no old one to fall. It decides a vote only where the other samples of the
-same period leave it open, or where it has the sample that makes the map.
-
 - **A clock that was set, or has drifted away**, is lost until the vote, and then has a map of its own.
 - **A clock that does not run** at a second a second (milliseconds taken for seconds, a time that stands still, one that
   doubles or halves) leaves its map's band, and so has none for long enough to make a row. Its samples are lost.
 - **What had waited** comes at once, so that it is in one or two seconds of the host's clock: it ends nothing.
 
-**Drift.** `BAND_S` is what drift, jitter, portions and the eye may use up together. At 100 ppm drift takes 0.36 s an
-hour, so a session lasts 2 hours and 0.28 s are left for the rest. A sample is late from then on, and the session ends
-when most of them are.
-
-**Why the map does not follow the clock.** What follows latencies carries what they depend on, for as long as it
-follows. The least delay of ten seconds, handed out slowly, carried one blink for more than ten seconds. Any other rule
-that adapts has a threshold, and near the threshold one event decides.
+`MEMORY.md` says what one second of gaze can decide, and why the map does not follow the clock.
 
 Pure: time comes in with the samples.
 """

@@ -19,15 +19,8 @@ the tracker's clock was set or has drifted away, or when the tracker is off, bec
 `SILENCE_S`. Its first vote must find that the map stands, or the session never was: the first row comes later than
 that. The next session knows only what arrives after the vote that ended the last one.
 
-**Memory.** Neighbours are two streams of samples that differ in one event: in the values, the latencies and the number
-of samples whose times lie within its span. Claim: where both have the same borders, and the event has no session's
-first sample in it, d seconds of gaze enter at most ceil(r (W + d + M)) rows, r a second, with M =
-`FrontEndEntry.memory_s`; all other rows have the same bits in both, and every row has the same moment. Proof: the map
-and the grid are the first sample's. Whether a sample is believed depends on its own time, its own arrival and the map.
-Whether a believed sample goes on depends on the believed samples of nearly its time (`Waiting`). The values of a row
-depend on the samples that went on and lie within its window or shortly before it (the front end). M counts the last
-two. The borders are the same unless the samples outside of the event leave a vote open (`ClockMap`), where d is at most
-a second.
+**Memory.** d seconds of gaze enter at most ceil(r (W + d + M)) rows, r a second, W the window and M the entry's
+`memory_s`: `MEMORY.md` has the proof.
 
 Rows whose window has a quarter more samples than the profile's rate are lost: thresholds are those of that rate. (At
 half of it and below, half of a window is missing.)

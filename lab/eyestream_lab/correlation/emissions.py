@@ -13,8 +13,6 @@ where every o_i is beyond the further one. And `outputs` are the points whose ev
 between two neighbouring values of c_i the ratio of two averages is (a e^2x + b) / (c e^2x + d) in x = o_i / lambda_i,
 monotone.
 
-Laws of one release of a real mechanism on public chunks: any k, any number of features, any number of bits.
-
 LPA, CFPA, DCFPA. A chunk becomes integers, by the same projection, coordinates and snap that the mechanism uses, and
 the noise on integer i of block b has the rate alpha_b: the log-ratio of two chunks is sum alpha_b |a_bi - a'_bi|, and
 nothing is estimated. (The sampler's deviation, below 10^-6 a chunk, is left out.) Shrinking, smoothing and clipping

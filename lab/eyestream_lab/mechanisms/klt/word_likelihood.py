@@ -12,15 +12,8 @@ mixture's mean and covariance, coordinates of the word taken in one after the ot
 Stochastic Models, Estimation and Control 2, 1982, chapter 12). So it is exact for the first chunk of a word of one
 coordinate, and nearly so later.
 
-A cell of a book is no box. Under the standard normal law that its points are made for, let it have the share p, mean q
-and covariance W. Then p N(y; q, W) / N(y; 0, 1) stands for "y lies in the cell" as a function of y: it has the same
-moments under that law, and the belief that it leaves and its probability are in closed form
-(`eyestream_lab.mechanisms.klt.word_likelihood`).
-
-Cells of the points of a book, held as Gaussians: the evidence of a word for a Gaussian belief.
-
-For scores y of the standard normal law, which the points of a book are made for, a cell has a share p, a mean q and a
-covariance W; all are taken from a seeded sample. As a function of y,
+A cell of a book is no box. For scores y of the standard normal law, which the points of a book are made for, it has a
+share p, a mean q and a covariance W, taken from a seeded sample. As a function of y,
 
     p N(y; q, W) / N(y; 0, 1) = p |W|^(-1/2) exp(-q' W^-1 q / 2) exp(eta' y - y' L y / 2),   L = W^-1 - 1, eta = W^-1 q,
 
