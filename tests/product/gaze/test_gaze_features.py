@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from eyestream.gaze.events import Saccade
-from eyestream.gaze.features import FEATURES, NAMES, UNITS, WindowEvents, row
+from eyestream.gaze.features import FEATURES, NAMES, UNITS
 from eyestream.gaze.features import NAMES as FEATURES_52
 from eyestream.gaze.front_end import FrontEnd
 from eyestream.gaze.samples import Samples
-from eyestream.gaze.window import LETTERS, Wordbooks, letter_of
+from eyestream.gaze.window import LETTERS, WindowEvents, Wordbooks, letter_of, row
 from tests.product.gaze.gaze_reference import words as all_words
 from tests.rigs.gaze_people import gaze, profile
 
