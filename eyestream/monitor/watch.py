@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from eyestream.errors import LinkError, PayloadError
 from eyestream.monitor.frames import State, chunk_frame, described, state_frame
 from eyestream.monitor.headline import HeadlineFacts, Sidecar
-from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import BrokerSettings
 from eyestream.sdk.chunk import Chunk
-from eyestream.sdk.chunks import Chunks, Connection, Gap, Silence
+from eyestream.sdk.chunks import Chunks, Connection, DropOldest, Gap, Silence
 from eyestream.sdk.discovery import Found, discovering
 from eyestream.sdk.odometer import OdometerWatch
 from eyestream.sdk.subscriber import subscribe

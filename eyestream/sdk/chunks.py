@@ -5,15 +5,15 @@ import contextlib
 import logging
 import re
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from eyestream.errors import PayloadError
-from eyestream.rim.buffer import DropOldest
 from eyestream.rim.mqtt.transport import Link, Message, RefusedError
 from eyestream.sdk.chunk import Chunk
 from eyestream.sdk.chunk_clock import ChunkClock
@@ -21,6 +21,8 @@ from eyestream.sdk.odometer import OdometerWatch, OtherLedger, WentBack
 from eyestream.wire import topics
 from eyestream.wire.release import CLAIM, Meta, PrivateChunk, decode_meta, decode_private
 from eyestream.wire.status import Budget, Reading, Status, decode_budget, decode_reading, decode_status
+
+Item = TypeVar("Item")
 
 _LOG = logging.getLogger("eyestream.odometer")
 
@@ -36,6 +38,51 @@ _REACH = re.compile(r"enters every row of its session within (\d{1,9}(?:\.\d{1,9
 
 _SESSIONS = 64
 """Latest sessions whose chunks are known again; more than there can be among chunks that are sent a second time."""
+
+
+class DropOldest(Generic[Item]):
+    """Queue of at most `length` items between a client that must never wait and one consumer that may be slow.
+
+    >>> queue = DropOldest(2)
+    >>> for item in "abc":
+    ...     queue.put(item)
+    >>> queue.pop(), queue.pop(), queue.pop(), queue.dropped
+    ('b', 'c', None, 1)
+    """
+
+    def __init__(self, length: int) -> None:
+        self._items: deque[Item] = deque()
+        self._length = length
+        self._filled = asyncio.Event()
+        self.dropped = 0
+        """Items forgotten since the start."""
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: Item) -> None:
+        """Append `item`; of a full buffer the oldest one is dropped and counted."""
+        if len(self._items) == self._length:
+            self._items.popleft()
+            self.dropped += 1
+        self._items.append(item)
+        self._filled.set()
+
+    async def wait(self) -> None:
+        """Wait until there is an item."""
+        if not self._items:
+            self._filled.clear()
+            await self._filled.wait()
+
+    async def get(self) -> Item:
+        """Take the oldest item, waiting for one. Cancellation takes nothing."""
+        while not self._items:
+            await self.wait()
+        return self._items.popleft()
+
+    def pop(self) -> Item | None:
+        """Remove and return the oldest item, or None when there is none."""
+        return self._items.popleft() if self._items else None
 
 
 @dataclass(frozen=True, slots=True)

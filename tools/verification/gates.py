@@ -13,15 +13,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SERVICE, ALL = "the running default service", "all distributions"
 
-MOST_MODULES = {SERVICE: 110}
+MOST_MODULES = {SERVICE: 109}
 MOST_LINES = {
-    SERVICE: 19_640,
-    "eyestream": 39_040,
-    "eyestream/core": 10_640,
+    SERVICE: 19_500,
+    "eyestream": 39_000,
+    "eyestream/core": 10_620,
     "lab/eyestream_lab": 31_700,
     "fleet/eyestream_fleet": 3_800,
     "openxr/eyestream_openxr": 600,
-    ALL: 75_100,
+    ALL: 75_050,
 }
 """The most that each may have; blank lines and docstrings count."""
 

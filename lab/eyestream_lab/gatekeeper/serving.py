@@ -11,11 +11,11 @@ from typing import Any
 from eyestream.core.calibration import Calibration
 from eyestream.core.mechanisms.registry import entry_of
 from eyestream.errors import CalibrationError
-from eyestream.rim.buffer import DropOldest
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message
+from eyestream.sdk.chunks import DropOldest
 from eyestream.sdk.subscriber import Chunk, subscribe
 from eyestream.streams import GAZE
 from eyestream.wire.topics import GAZE_STREAM, answer_topic, ask_topic

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from eyestream.rim.buffer import DropOldest, FairQueue
+from eyestream.rim.sidecar.worker import FairQueue
+from eyestream.sdk.chunks import DropOldest
 
 
 async def test_a_full_buffer_drops_its_oldest_and_counts() -> None:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from eyestream.core.mechanisms import build
 from eyestream.core.release import stream as release_stream
 from eyestream.core.release.stream import Outcome, StreamRelease
-from eyestream.rim.buffer import FairQueue
 from eyestream.rim.config import LimitSettings
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
@@ -33,7 +32,7 @@ from eyestream.rim.sidecar.pipeline import Pipeline
 from eyestream.rim.sidecar.sender import Outbox
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.rim.sidecar.spending import Spending
-from eyestream.rim.sidecar.worker import Worker
+from eyestream.rim.sidecar.worker import FairQueue, Worker
 from eyestream.wire.raw import encode_raw
 from eyestream.wire.release import encode_private
 from eyestream_lab.testing.clocks import simulated
