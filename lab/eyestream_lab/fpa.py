@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from eyestream.core.calibration import Calibration
 from eyestream.core.frame import Frame
-from eyestream.core.mechanism import Mechanism
+from eyestream.core.mechanism import Mechanism, building
 from eyestream.core.mechanisms.fourier import SPACE, FourierOptions, fourier_core
 from eyestream.core.noise import Noise
 from eyestream.core.protection import additive_protection
@@ -53,3 +53,23 @@ class FPA(Mechanism):
         whole = declared_per_feature(SPACE.signals, replace(calibration, mechanism=self.name, k=None), rows)
         frame = Frame.of(self.name, whole, epsilon)
         super().__init__(frame, fourier_core(frame, SPACE, FourierOptions(k=k)), noise, {"rows": rows, "k": k})
+
+
+WHOLE = FPA.name
+"""Name of the mechanism that releases a recording as one chunk."""
+
+
+def build_whole(
+    calibration: Calibration, epsilon: float, rows: int, *, k: int = 1, noise: Noise | None = None
+) -> Mechanism:
+    """The mechanism that releases a recording of `rows` rows as one chunk, inside the range of any calibration.
+
+    Raises
+    ------
+    ConfigError
+        when epsilon or k cannot be used.
+    MechanismError
+        as `eyestream.core.mechanisms.build`.
+    """
+    with building(FPA.name, epsilon):
+        return FPA(calibration, epsilon, rows, k=k, noise=noise)
