@@ -136,15 +136,17 @@ def report(first: int, histories: int, *, commit: str = "c" * 40, wrong: Sequenc
     return {"commit": commit, "python": "3.11.2", "first": first, "parts": {"inside": own}}
 
 
-def test_a_page_has_runs_of_one_commit_that_follow_one_another() -> None:
-    table = TOOL.page([report(1000, 500), report(0, 1000)])
-    assert table.splitlines()[-1] == f"| `inside` | 1,500 | 14 | 0 | `{2:016x}` | `{'c' * 12}` | 3.11.2 |"
+def test_a_page_has_runs_that_follow_one_another_and_a_row_for_each_commit() -> None:
+    table = TOOL.page([report(1000, 500), report(0, 1000), report(1500, 7, commit="d" * 40)])
+    assert table.splitlines()[-2:] == [
+        f"| `inside` | 1,500 | 14 | 0 | `{2:016x}` | `{'c' * 12}` | 3.11.2 |",
+        f"| `inside` | 7 | 7 | 0 | `{1:016x}` | `{'d' * 12}` | 3.11.2 |",
+    ]
     for reports in (
         [report(0, 10), report(9, 10)],
         [report(0, 10), report(11, 10)],
         [report(1, 10)],
         [report(0, 10, wrong=[9])],
-        [report(0, 10), report(10, 10, commit="d" * 40)],
         [report(0, 10, commit="c+")],
         [report(0, 10, commit="")],
     ):
