@@ -46,6 +46,12 @@ def test_a_chunk_that_was_reserved_before_the_first_border_of_its_stream_is_not_
     assert play("fleet", seed).faults == []
 
 
+@pytest.mark.parametrize(("part", "seed"), [("whole", 2468), ("worn", 1419)])
+def test_who_colludes_with_a_tracker_may_hear_of_the_last_rows_that_have_numbers(part: str, seed: int) -> None:
+    """Its tracker has lied; there are no rows after them to send."""
+    assert play(part, seed).faults == []
+
+
 def test_a_loss_of_power_may_close_a_session() -> None:
     """It loses some settled records and keeps a later one: those that are lost may have been slots, and count so."""
     assert play("fleet", 2164).faults == []

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from eyestream.core.charge import charges_of
+from eyestream.core.reservation import LAST_ROW
 from eyestream.errors import EyestreamError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.ledger.guarded import guarded
@@ -197,7 +198,10 @@ class Whole(Inside):
             return
         tracker = next(one for one in self.trackers if one.settings.key == key)
         more = self.luck.choice([(0, 0), (0, 0), (0, 1), (1, 0)])
-        payload = tracker.send_again(heard.session + more[0], (heard.chunk + more[1]) * N)
+        session, first_row = heard.session + more[0], (heard.chunk + more[1]) * N
+        if max(session, first_row + N) > LAST_ROW:
+            return  # after a lie about the last rows none has a number
+        payload = tracker.send_again(session, first_row)
         self.loop.call_later(self.luck.random() * 0.3, self.say, key, payload)
 
     def start(self, folder: str) -> None:
