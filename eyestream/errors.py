@@ -87,11 +87,14 @@ def meant(word: str, known: Iterable[str]) -> str:
 
     >>> meant("epsilom", ["epsilon", "calibration"]), meant("k", ["epsilon"])
     ('; did you mean epsilon?', '')
-    >>> meant("rate", ["schema", "rate_hz"])
-    '; did you mean rate_hz?'
+    >>> meant("rate", ["schema", "rate_hz"]), meant("saccade_rate", ["rate_saccades"])
+    ('; did you mean rate_hz?', '; did you mean rate_saccades?')
     """
     from difflib import get_close_matches  # noqa: PLC0415  for a mistake alone
 
     names = list(known)
     close = get_close_matches(word, names, 1, 0.75) or [name for name in names if name.startswith(f"{word}_")]
+    if not close:  # its parts in another order
+        turned = {"_".join(sorted(name.split("_"))): name for name in names}
+        close = [turned[one] for one in get_close_matches("_".join(sorted(word.split("_"))), turned, 1, 0.75)]
     return f"; did you mean {close[0]}?" if close else ""

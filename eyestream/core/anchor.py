@@ -43,8 +43,8 @@ class Anchor:
     chunks : of each session that are withheld and make its baseline; at least one, and at most 256 rows in all.
     shift : (F,) a feature's grid has steps of 2^-shift.
     centre : (F,) grid steps that stand where the baseline was.
-    roots : (F,) features of which the square root is taken first, as counts are, whose spread grows with their level;
-        None: of none.
+    roots : (F,) what is added to a feature before its square root is taken, as of counts, whose spread grows with
+        their level; 0: no root is taken of it. None: of none.
 
     Raises
     ------
@@ -55,14 +55,16 @@ class Anchor:
     chunks: int
     shift: Integers
     centre: Integers
-    roots: NDArray[np.bool_] | None = None
+    roots: Array | None = None
 
     def __post_init__(self) -> None:
         if self.shift.ndim != 1 or self.shift.shape != self.centre.shape or self.chunks < 1:
             raise CalibrationError("the baseline of the calibration does not fit together")
         if self.shift.dtype != np.int64 or self.centre.dtype != np.int64:
             raise CalibrationError("the baseline of the calibration is not in whole numbers")
-        if self.roots is not None and (self.roots.shape != self.shift.shape or self.roots.dtype != np.bool_):
+        if self.roots is not None and (
+            self.roots.shape != self.shift.shape or self.roots.dtype != np.float64 or not (self.roots >= 0).all()
+        ):
             raise CalibrationError("the roots of the calibration's baseline do not fit it")
         if (np.abs(self.shift) > 1000).any() or (np.abs(self.centre) > _LARGEST).any():
             raise CalibrationError("the baseline of the calibration lies outside of its grid")
@@ -95,11 +97,12 @@ class Anchor:
             yield "anchor.roots", self.roots
 
     def rooted(self, chunk: Array) -> Array:
-        """The chunk (F, n) with roots in the place of what they are taken of; below 0 it is 0, and -inf is missing."""
+        """The chunk (F, n) with roots in the place of what they are taken of: below 0 it is 0; -inf is missing."""
         if self.roots is None:
             return chunk
         values = np.where(np.isfinite(chunk), chunk, np.nan)
-        return np.where(self.roots[:, None], np.sqrt(np.maximum(values, 0.0)), values)
+        added = self.roots[:, None]
+        return np.where(added > 0, np.sqrt(np.maximum(values + added, 0.0)), values)
 
     def session(self, before: Any = None) -> "Baseline":
         """A baseline of a session, whatever was before it."""
@@ -123,7 +126,7 @@ class Anchor:
             "row numbers and a restart of the sidecar begin a session too. Rows are left out before its baseline, so "
             "that no gaze event and no second of gaze enters it and a chunk before it. Nothing is claimed of what is "
             "not constant: how far features move was seen to tell people apart"
-            + ("" if self.roots is None else ". Of a rate of blinks, constants are added to its square root"),
+            + ("" if self.roots is None else ". Of a rate of blinks, constants are added to its coded root"),
             {"baseline_chunks": self.chunks},
         )
 

@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 Streams = list[list[str]]
 """Features of each stream that is released at once; they share epsilon."""
 
-VERSION = 1
+VERSION = 2
 N, WITHHELD, LEAST = 64, 2, 3
 """Rows of a chunk; chunks of a baseline; chunks that a session has behind it, at least."""
 MOST_MINUTE = 36.0

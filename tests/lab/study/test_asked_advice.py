@@ -21,16 +21,16 @@ from eyestream_lab.study.asked_advice import followed, recognised
 from eyestream_lab.testing.noise import SeededNoise
 
 MEASURED = {
-    ("rate_saccades",): (0.89,),
-    ("blink_rate",): (0.87,),
-    ("mean_fixation_duration",): (0.90,),
+    ("rate_saccades",): (0.91,),
+    ("blink_rate",): (0.88,),
+    ("mean_fixation_duration",): (0.89,),
     ("mean_saccade_amplitude",): (0.88,),
-    ("mean_mean_diameter",): (0.88,),
-    FEATURE_SETS["fatigue"]: (0.78, 0.76),
-    FEATURE_SETS["load"]: (0.79, 0.82),
-    FEATURE_SETS["attention"]: (0.84, 0.78),
-    FEATURE_SETS["comfort"]: (0.78, 0.79),
-    FEATURE_SETS["reading"]: (0.70, 0.69, 0.69),
+    ("mean_mean_diameter",): (0.89,),
+    FEATURE_SETS["fatigue"]: (0.80, 0.77),
+    FEATURE_SETS["load"]: (0.80, 0.82),
+    FEATURE_SETS["attention"]: (0.84, 0.80),
+    FEATURE_SETS["comfort"]: (0.80, 0.78),
+    FEATURE_SETS["reading"]: (0.70, 0.67, 0.69),
 }
 """Correlations of people outside the calibration, as docs/figures.md has them."""
 
@@ -221,5 +221,5 @@ def test_one_stream_for_two_applications_is_worth_more_than_two_at_half_the_pric
     pair = ("blink_rate", "rate_saccades")
     together = build(asked, 4.8, features=pair).follows
     apart = [build(asked, 2.4, features=[name]).follows for name in pair]
-    assert together == pytest.approx([0.73, 0.88], abs=0.005)
-    assert np.ravel(apart) == pytest.approx([0.53, 0.66], abs=0.006)  # type: ignore[arg-type]
+    assert together == pytest.approx([0.81, 0.88], abs=0.005)
+    assert np.ravel(apart) == pytest.approx([0.61, 0.66], abs=0.006)  # type: ignore[arg-type]

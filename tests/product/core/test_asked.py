@@ -20,7 +20,7 @@ from eyestream.core.mechanisms.asked import Asked
 from eyestream.core.mechanisms.asked.chain import GRID, Chains
 from eyestream.core.mechanisms.asked.mechanism import _Core, cells_of
 from eyestream.core.mechanisms.asked.tables import AskedTables
-from eyestream.core.noise import Law
+from eyestream.core.noise import Law, response
 from eyestream.core.noise.response import ResponseLaw
 from eyestream.core.portable import decay
 from eyestream.errors import CalibrationError, ConfigError
@@ -133,14 +133,29 @@ def test_exact_odds_between_extreme_chunks_never_exceed_e_to_the_epsilon(feature
     assert bound * Fraction(999_999, 1_000_000) < worst_odds(features, epsilon) <= bound
 
 
-def test_control_epsilon_for_each_feature_that_is_charged_once_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("features", SETS[1:])
+@pytest.mark.parametrize("epsilon", [0.3, 4.8])
+def test_control_epsilon_for_each_feature_that_is_charged_once_is_seen(
+    features: list[str], epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a response for each feature, each with the whole epsilon, comes to."""
     right = ResponseLaw.__init__
     monkeypatch.setattr(ResponseLaw, "__init__", lambda self, cells, epsilon: right(self, cells, len(cells) * epsilon))
-    assert worst_odds(SETS[1], 0.3) > bound_of(0.3)
+    assert worst_odds(features, epsilon) > bound_of(epsilon)
 
 
-def test_control_borders_from_raw_values_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("features", SETS)
+def test_control_words_that_are_not_drawn_alike_are_counted(
+    features: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 6, 3 x 3 and 2 x 2 x 3 words some are drawn less often: by 4 in 2^32, which exact odds tell."""
+    right = response._replace_numerator
+    monkeypatch.setattr(response, "_replace_numerator", lambda epsilon, rarest: right(epsilon, Fraction(round(rarest))))
+    assert worst_odds(features, 4.8) > bound_of(4.8)
+
+
+@pytest.mark.parametrize("features", SETS)
+def test_control_borders_from_raw_values_are_seen(features: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     right = _Core.release
 
     def leaking(self: _Core, admitted: Array, noise: Any, turn: int, *rest: Any) -> Array:
@@ -150,7 +165,7 @@ def test_control_borders_from_raw_values_are_seen(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(_Core, "release", leaking)
     with pytest.raises(AssertionError, match="an output tells the chunk"):
-        worst_odds(SETS[0], 4.8)
+        worst_odds(features, 4.8)
 
 
 def left(cells: list[int], epsilon: float) -> float:
@@ -233,21 +248,22 @@ def session_of(recording: Array, moved: Callable[[Array], Array] = lambda rows: 
 
 
 def test_a_constant_cancels_to_the_last_bit() -> None:
-    """Added to the pupil, and to the root of a blink rate; a clip before the baseline would not have it cancel."""
+    """Added to the pupil, and to the coded root of blinks; a clip before the baseline would not have it cancel."""
     calibration, rows = shipped(), people(1, 9)[0].features
     assert calibration.anchor is not None
     assert calibration.anchor.roots is not None
-    assert calibration.anchor.roots.tolist() == [name == "blink_rate" for name in calibration.names]
+    assert (calibration.anchor.roots > 0).tolist() == [name == "blink_rate" for name in calibration.names]
     rate, pupil = (calibration.names.index(name) for name in ("blink_rate", "mean_mean_diameter"))
     fine = np.ldexp(1.0, -calibration.anchor.shift[pupil] + 2)
     rows = rows.copy()
     rows[:, pupil] = np.rint(rows[:, pupil] / fine) * fine
-    rows[:, rate] = (np.rint(np.sqrt(rows[:, rate]) * 64) / 64) ** 2
+    added, half = calibration.anchor.roots[rate], np.ldexp(0.5, -calibration.anchor.shift[rate])
+    rows[:, rate] = (np.rint(np.sqrt(rows[:, rate] + added) * 64) / 64 + half) ** 2 - added
 
     def moved(own: Array) -> Array:
         own = own.copy()
         own[:, pupil] += 4096 * fine
-        own[:, rate] = (np.sqrt(own[:, rate]) + 3.0) ** 2
+        own[:, rate] = (np.sqrt(own[:, rate] + added) + 3.0) ** 2 - added
         return own
 
     plain = session_of(rows)

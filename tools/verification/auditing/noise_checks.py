@@ -31,6 +31,9 @@ from tools.verification.auditing.findings import Finding, Part, first_failure
 
 __all__ = ["entropy", "sampler"]
 
+_CELLS = ((2,), (8, 2, 2), (256, 256), (6,), (3, 3), (2, 2, 3))
+"""Of code words: those of `klt`, and those of one to three asked features at epsilon 4.8."""
+
 
 def sampler() -> Finding:
     """Digits against the exact law, in the thresholds and in what is drawn; the steps between neighbouring integers."""
@@ -47,7 +50,7 @@ def sampler() -> Finding:
             parts.append(_neighbouring_integers(rate, drawn))
         parts.append(_thresholds(rate, law, count))
     parts.append(_refused())
-    parts += [_odds(epsilon, words) for epsilon in (0.1, 1.0, 5.0, 48.0) for words in ((1,), (3, 1, 1), (8, 8))]
+    parts += [_odds(epsilon, cells) for epsilon in (0.1, 1.0, 4.8, 48.0) for cells in _CELLS]
     return first_failure(*parts)
 
 
@@ -67,14 +70,15 @@ def _refused() -> Part:
     return False, "a sampler whose thresholds are off was made"
 
 
-def _odds(epsilon: float, bits: tuple[int, ...]) -> Part:
-    """The odds that randomised response gives, exactly: 1 + K (1 - rho) / rho."""
-    rho = Fraction(ResponseLaw([2**own for own in bits], epsilon)._threshold, 2**128)
-    odds = 1 + 2 ** sum(bits) * (1 - rho) / rho
+def _odds(epsilon: float, cells: Sequence[int]) -> Part:
+    """The odds that randomised response gives, exactly: of the word that 32-bit integers modulo `cells` draw least."""
+    rho = Fraction(ResponseLaw(cells, epsilon)._threshold, 2**128)
+    rarest = math.prod(Fraction(len(range(own - 1, 2**32, own)), 2**32) for own in cells)
+    odds = 1 + (1 - rho) / (rho * rarest)
     with localcontext() as context:
         context.prec = 100
         share = (Decimal(odds.numerator) / Decimal(odds.denominator)).ln() / Decimal(epsilon)
-    return share <= 1, f"response over {2 ** sum(bits)} words: odds cost {share:.6f} of epsilon {epsilon:g}"
+    return share <= 1, f"response over {math.prod(cells)} words: odds cost {share:.12f} of epsilon {epsilon:g}"
 
 
 def _digits(rate: float, bits: Array, p: Array) -> list[Part]:

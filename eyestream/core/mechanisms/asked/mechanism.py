@@ -3,9 +3,9 @@
 **Neighbours**: two sessions that differ in one chunk after its baseline, in any way (replace-one), all features of a
 row together. **Unit**: one chunk of one device. Which features are asked for is public, and fixed before a session.
 
-A chunk becomes one change for each asked feature: rows less the baseline (`eyestream.core.anchor`; a rate of blinks
-as its square root), held to a public clip, their mean. The clip stands behind the baseline, so a constant cancels. A
-chunk without a value, also for want of a baseline, counts as the change that is expected: every chunk has a word.
+A chunk becomes one change for each asked feature: rows less the baseline (`eyestream.core.anchor`; of a rate of blinks
+a square root is coded), held to a public clip, their mean. The clip stands behind the baseline, so a constant cancels.
+A chunk without a value, also for want of a baseline, counts as the change that is expected: every chunk has a word.
 
 A hidden Markov chain of each feature says, from *released* words, how its change is spread (`asked.chain`). Public
 borders cut that into cells, and the numbers of the d cells are the chunk's word w, one of K. The word

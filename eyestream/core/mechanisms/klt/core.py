@@ -22,7 +22,7 @@ from eyestream.core.mechanisms.klt.maps import Lines, Nodes, RankMap, Room
 from eyestream.core.mechanisms.klt.schedule import Schedule
 from eyestream.core.noise import Noise
 from eyestream.core.portable import product, total, transposed
-from eyestream.errors import CalibrationError, ConfigError
+from eyestream.errors import CalibrationError, ConfigError, meant
 
 Array = NDArray[np.float64]
 
@@ -117,7 +117,7 @@ def _importance(frame: Frame, focus: Sequence[str], shares: Array, modes: int) -
     names = [frame.calibration.names[feature] for feature in frame.active]
     unknown = next((name for name in focus if name not in names), None)
     if unknown is not None:
-        raise ConfigError(f"focus: expected names of released features, not {unknown!r}")
+        raise ConfigError(f"focus: expected names of released features, not {unknown!r}{meant(unknown, names)}")
     return np.repeat(np.where(np.isin(names, list(focus)), FOCUS, 1.0) * np.maximum(shares * shares, LEAST), modes)
 
 

@@ -181,7 +181,9 @@ def _learned(make: Callable[[int], Any], known: Known, unknown: Sequence[Few], s
     who = np.concatenate([np.full(len(part), person) for slot in parts for person, part in enumerate(slot)])
     learner = make(seed)
     learner.fit(np.concatenate([part for slot in parts for part in slot]), who)
-    return np.array([np.log(learner.predict_proba(part) + 0.01).mean(axis=0) for part in _described(unknown)])
+    asked = _described(unknown)
+    told = np.split(np.log(learner.predict_proba(np.concatenate(asked)) + 0.01), len(asked))  # sessions are as long
+    return np.array([part.mean(axis=0) for part in told])
 
 
 def _evidence(counts: Array) -> Array:
