@@ -6,6 +6,8 @@ Writes `lab/eyestream_lab/data/asked.json` too, from which `advise --features` s
 
 Everyday gaze: one recording a person, of whom parts are sessions. Another tracker (GazeGraph): seven people with six
 recordings each, released with the shipped calibration as the others adapt it. docs/figures.md has the figures.
+
+About 25 minutes of processor time. An interrupted run goes on where it was.
 """
 
 import argparse
