@@ -198,11 +198,14 @@ class Fleet(History):
     lengths = (20, 70)
 
     def __init__(self, seed: int, events: frozenset[int] | None = None, without: frozenset[str] = frozenset()) -> None:
-        self._plain = random.Random(f"plain {seed}").random() < 0.3
+        plain = random.Random(f"plain {seed}")
+        self._plain = plain.random() < 0.3
         super().__init__(seed, events, without)
         if self._plain:
             self.on -= _UNEQUAL
             self.mechanism.fails = 0.0
+            if plain.random() < 0.5:  # more chunks are released then, and compared
+                self.mechanism.baseline_chunks *= self.judge.alone
         self.people.histories, self.mechanism.sessions = False, 0  # a shard keeps none
         self.cells, self.file = Cells(self.luck), self.luck.random() < 0.3
         self.log, self.offset, self.epoch, self.compares = list[Entry](), 0, 0, True
