@@ -77,16 +77,16 @@ def tests(session: nox.Session) -> None:
 def installed(session: nox.Session) -> None:
     """Those of the ordinary tests that `bare` skips, because they need something that can be installed.
 
-    Those of service, links, pages and deployment come too, as `bare` may run on another interpreter.
+    Those of service, links and deployment come too, as `bare` may run on another interpreter.
     """
     pytest(session, "-n", "auto", "--dist", "worksteal", "-m", f"(installed or both) and {ORDINARY}")
 
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """Tests that take seconds to a minute each. Many of them wait: one more than processors run at a time."""
-    workers = (os.cpu_count() or 1) + 1
-    pytest(session, "-n", f"{workers}", "--dist", "worksteal", "-m", "long", "--durations=10")
+    """Tests that take seconds to a minute each. Many of them wait: two more than processors run at a time."""
+    workers = (os.cpu_count() or 1) + 2
+    pytest(session, "-n", f"{workers}", "--dist", "worksteal", "-m", "long and not slow", "--durations=10")
 
 
 @nox.session

@@ -37,14 +37,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("everywhere")
 
 
-ON_BOTH = ("tests/product/service/", "tests/product/faults/", "tests/docs/", "tests/product/cli/test_deploy")
-"""Service, links, pages and deployment, by where their tests are."""
+ON_BOTH = ("tests/product/service/", "tests/product/faults/", "tests/product/cli/test_deploy")
+"""Service, links and deployment, by where their tests are."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what needs something that can be installed: `-m installed` runs what a bare machine skips.
 
-    Mark also what two interpreters run, as theirs are asyncio, OpenSSL and what a page says of commands.
+    Mark also what two interpreters run, as asyncio and OpenSSL are theirs.
     """
     if any(not needs.NEEDS[name].of_the_machine for name in needs.declared(item)):
         item.add_marker("installed")

@@ -238,7 +238,7 @@ def test_shipped_calibrations_release(n: int, chunks: Array) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("even", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("epsilon", "bar"), [(0.48, 0.005), (4.8, 0.38), (24.0, 0.75)])
 def test_utility_on_people_outside_the_calibration(
     everyday: list[Recording], even: bool, epsilon: float, bar: float

@@ -85,10 +85,9 @@ def live(random_: random.Random) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_no_prefix_passes_a_ceiling():
     random_ = random.Random(25)
-    assert sum(live(random_) for _ in range(100_000)) == 0
+    assert sum(live(random_) for _ in range(20_000)) == 0
 
 
 @pytest.mark.slow

@@ -158,7 +158,7 @@ def test_times_that_are_none_are_as_if_they_had_not_come() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("ppm", [-100.0, 100.0])
+@pytest.mark.parametrize("ppm", [pytest.param(-100.0, marks=pytest.mark.slow), 100.0])
 def test_two_hours_of_a_clock_that_is_100_ppm_off_are_one_session_without_a_loss(ppm: float) -> None:
     samples, arrived = person(2.1 * 3600.0)
     samples = dataclasses.replace(samples, t=samples.t * (1.0 + 1e-6 * ppm))
