@@ -26,7 +26,7 @@ from eyestream_lab.benchmark.figures import Figures, Interval, area_of, figures_
 from eyestream_lab.benchmark.folders import load_released, write_corpus, write_side
 from eyestream_lab.benchmark.ours import PROMISE
 from eyestream_lab.benchmark.outside import Cost, Program, scores_in
-from eyestream_lab.benchmark.seen import Halves, halved, halves_of
+from eyestream_lab.benchmark.seen import Halves, cut_alike, halved, halves_of
 from eyestream_lab.benchmark.useful import Released, gaze_of, rows_of, useful
 from eyestream_lab.corpora.corpus import Dataset
 from eyestream_lab.releases.known import known_scores
@@ -276,7 +276,8 @@ class _Judge:
                 cost = one.program.run(self._limit_s, **{"in": self._corpus.folder, "out": out})
                 promise = (out / PROMISE).read_text(encoding="utf-8").strip() if (out / PROMISE).is_file() else ""
                 released = load_released(out, self._corpus, one.name)
-            seen = self._seen if one.program is None else {key: halves_of(own) for key, own in released.items()}
+            alike = {} if one.program is None else cut_alike(released)
+            seen = {key: halves_of(own) for key, own in alike.items()} or self._seen
             settings = tuple(self._settings(released, seen, own=one.program is None))
         except OperatorError as error:
             return msgspec.structs.replace(blank, cost=cost, refused=str(error))

@@ -41,6 +41,8 @@ class Seen:
     events: EventFigures | None
 
 
+Part = tuple[str, str]
+"""Person and task."""
 Halves = tuple[Seen, Seen, Seen]
 """A whole recording, its first half and its second half."""
 
@@ -48,8 +50,16 @@ Halves = tuple[Seen, Seen, Seen]
 def halves_of(recording: GazeRecording | Recording) -> Halves:
     """What is seen in a recording, and in its halves."""
     if isinstance(recording, Recording):
-        return _seen_rows(recording), _seen_rows(_rows_half(recording, 0)), _seen_rows(_rows_half(recording, 1))
+        middle = len(recording.t) // 2
+        first, second = (_seen_rows(_rows_of(recording, part)) for part in (slice(middle), slice(middle, None)))
+        return _seen_rows(recording), first, second
     return seen_in(recording), seen_in(halved(recording, 0)), seen_in(halved(recording, 1))
+
+
+def cut_alike(found: Mapping[Part, GazeRecording | Recording]) -> dict[Part, GazeRecording | Recording]:
+    """Released rows, each recording cut to the shortest: where the last chunk ends tells how long a recording was."""
+    least = min((len(one.t) for one in found.values() if isinstance(one, Recording)), default=0)
+    return {key: _rows_of(one, slice(least)) if isinstance(one, Recording) else one for key, one in found.items()}
 
 
 def halved(recording: GazeRecording, half: int | None) -> GazeRecording:
@@ -61,9 +71,7 @@ def halved(recording: GazeRecording, half: int | None) -> GazeRecording:
     return replace(recording, samples=recording.samples.picked(every[:middle] if half == 0 else every[middle:]))
 
 
-def _rows_half(recording: Recording, half: int) -> Recording:
-    middle = len(recording.t) // 2
-    part = slice(middle) if half == 0 else slice(middle, None)
+def _rows_of(recording: Recording, part: slice) -> Recording:
     return replace(recording, t=recording.t[part], features=recording.features[part])
 
 

@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
+from eyestream.gaze.features import NAMES
+from eyestream.rim.files.gaze import GazeRecording
+from eyestream.rim.files.recordings import Recording
+from eyestream_lab.benchmark.attackers import RecognitionTrial, attack_all
 from eyestream_lab.benchmark.figures import area_of, figures_of, rank1_of, seen_from
+from eyestream_lab.benchmark.seen import cut_alike, halves_of
 
 
 def scores_of(people: int, lift: float, seed: int, trials: int = 2) -> np.ndarray:
@@ -57,3 +62,19 @@ def test_what_could_be_seen_stays_below_what_is_there_and_above_what_is_not() ->
     assert strongest < seen["auc"] + 0.02
     there = nothing | {"there": scores_of(40, 1.0, 99)}
     assert area_of(there["there"]) > seen_from(there, 0)["auc"] > 0.5
+
+
+def test_noise_on_rows_tells_nobody_and_not_how_long_a_recording_was() -> None:
+    rng, attacker, areas = np.random.default_rng(0), "other people on rows", []
+    for _ in range(5):
+        released: dict[tuple[str, str], GazeRecording | Recording] = {}
+        for person in range(24):
+            rows = 100 + 9 * person  # in both sessions
+            for task in "ab":
+                noise = np.repeat(rng.laplace(size=(rows // 32 + 1, len(NAMES))), 32, axis=0)[:rows]
+                released[f"{person:02}", task] = Recording(np.arange(1, rows + 1) / 2.0, noise, NAMES)
+        for side in (released, cut_alike(released)):
+            known, unknown = ([[halves_of(side[f"{n:02}", task])[0]] for n in range(24)] for task in "ab")
+            areas.append(area_of(attack_all(RecognitionTrial(known, unknown), 0, [attacker])[attacker][None]))
+    assert np.mean(areas[::2]) > 0.75
+    assert abs(np.mean(areas[1::2]) - 0.5) < 0.07
