@@ -17,7 +17,7 @@ from eyestream.ops.check_host import configuration_findings
 from eyestream.rim import config
 main(["init", sys.argv[1], "--mechanism", "cfpa"])
 path = Path(sys.argv[1], "sidecar.toml")
-path.write_text(path.read_text().replace("# k = 1 ", "k = 33 #"))
+path.write_text(path.read_text().replace("# k = 1 ", "k = 65 #").replace("cfpa-64", "cfpa-128"))
 print(*configuration_findings(config.load(path), path).findings, sep="\\n")
 """
 
