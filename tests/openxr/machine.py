@@ -212,9 +212,8 @@ class Built:
 
     def _beat(self, page: Page) -> None:
         with contextlib.closing(PageFile(self.place / "page")) as file:
-            while not self._over.is_set():
+            while not self._over.wait(0.2):  # not at once: a program that starts now would meet half a page
                 file.write(page._replace(beat_ns=time.monotonic_ns()))
-                self._over.wait(0.2)
 
     def _stop(self) -> None:
         if self._beating is not None:
