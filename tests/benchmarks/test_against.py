@@ -37,7 +37,7 @@ def test_the_interval_holds_the_true_median_as_often_as_it_says_and_a_narrower_o
     assert (ratios, order) == ("True", "True")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.needs("mosquitto")
 def test_a_checkout_against_itself() -> None:
     done = run("-m", "benchmarks.against", str(ROOT), "--turns", "2", "--json", timeout=200)

@@ -170,7 +170,7 @@ def test_two_hours_of_a_clock_that_is_100_ppm_off_are_one_session_without_a_loss
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("way", [-1.0, 1.0])
+@pytest.mark.parametrize("way", [-1.0, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_a_latency_that_drifts_by_a_second_an_hour_is_followed_by_another_session(way: float) -> None:
     samples, arrived = person(1.3 * 3600.0)
     rng = np.random.default_rng(6)

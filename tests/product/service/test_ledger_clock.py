@@ -169,7 +169,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(file, name, lambda fd: None)
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("often", [False, True])
 def test_any_history_of_the_clock(tmp_path: Path, count: int, *, often: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if often:  # the file is rewritten all the time: what snapshots say is what records say

@@ -82,10 +82,13 @@ LAST = {
     "a new wearer in the same session": ask(KEYS[0], 1, 2, wearer=1),
     "a known wearer": ask(KEYS[0], 1, 2, wearer=3),
 }
+SHORT = ("another session", "both, at the end of all numbers", "a new wearer in the same session")
+"""A kind of record each."""
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", LAST)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in SHORT else pytest.mark.slow) for name in LAST]
+)
 def test_any_bit_of_it(tmp_path, name):
     deed = Deed(tmp_path / "ledger", LAST[name])
     for bit in range(8 * RECORD):
