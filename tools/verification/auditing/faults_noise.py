@@ -99,7 +99,7 @@ def _() -> list[Patch]:
     return [("response numerator", lambda epsilon, rarest: numerator(epsilon, round(rarest)))]
 
 
-@fault("response with the whole epsilon for each coordinate", "sampler", "epsilon klt", "epsilon asked")
+@fault("response with the whole epsilon for each coordinate", "epsilon klt", "epsilon asked", "sampler")
 def _() -> list[Patch]:
     create = original("ResponseLaw.__init__")
     return [("ResponseLaw.__init__", lambda self, own, epsilon: create(self, own, epsilon * len(own)))]
