@@ -37,9 +37,6 @@ BARE_PROGRAMS = (
 BARE_VARIABLES = re.compile(r"HOME|TMPDIR|PIP_\w+|SSL_CERT_\w+|\w+_CA_BUNDLE|\w+_PROXY", re.I)
 """What a bare machine has on its path besides Python, and what pip may need of this one's environment."""
 
-WAITING = f"{(os.cpu_count() or 1) + 2}"
-"""So many workers where many tests wait for brokers and clocks."""
-
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "tests"]
 nox.options.stop_on_first_error = True
@@ -82,13 +79,14 @@ def installed(session: nox.Session) -> None:
 
     Those of service, links and deployment come too, as `bare` may run on another interpreter.
     """
-    pytest(session, "-n", WAITING, "--dist", "worksteal", "-m", f"(installed or both) and {ORDINARY}")
+    pytest(session, "-n", "auto", "--dist", "worksteal", "-m", f"(installed or both) and {ORDINARY}")
 
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """Tests that take seconds to a minute each."""
-    pytest(session, "-n", WAITING, "--dist", "worksteal", "-m", "long and not slow", "--durations=10")
+    """Tests that take seconds to a minute each. Many of them wait: one more than processors run at a time."""
+    workers = (os.cpu_count() or 1) + 1
+    pytest(session, "-n", f"{workers}", "--dist", "worksteal", "-m", "long and not slow", "--durations=10")
 
 
 @nox.session
