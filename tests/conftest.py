@@ -78,10 +78,8 @@ def _the_log_as_it_was() -> Iterator[None]:
 @pytest.fixture
 def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
     """A started broker."""
-    broker = Mosquitto(tmp_path_factory.mktemp("mosquitto"))
-    broker.start()
-    yield broker
-    broker.stop()
+    with Mosquitto(tmp_path_factory.mktemp("mosquitto")) as broker:
+        yield broker
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from typing import Self
 
 __all__ = ["Mosquitto", "free_port", "plugin", "program"]
 
@@ -58,6 +59,13 @@ class Mosquitto:
         if os.geteuid() == 0:
             lines.append("user root")
         self._configuration.write_text("\n".join(lines) + "\n")
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
 
     def start(self) -> None:
         """Start and wait until it accepts connections."""

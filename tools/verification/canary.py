@@ -15,14 +15,13 @@ what a process under the same capture writes on purpose. The last line sums up; 
 """
 
 import argparse
-import contextlib
 import dataclasses
 import re
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,6 +44,7 @@ from tests.rigs.tainting.tracker import recording
 
 BEGAN = time.monotonic()
 LIVES_AT_ONCE = 4
+BROKER = ("log_type none", "max_inflight_messages 1000")
 BULK_DEVICES = 8
 CHUNKS_A_LIFE = 400
 BYTES_A_CHUNK = 64 * 52 * 4
@@ -191,7 +191,7 @@ def lives(tally: Tally, canary: Canary, folder: Path, *, trace: bool) -> None:
     def one(life: Life, index: int) -> Ended:
         own = folder / f"broker-{index}"
         own.mkdir()
-        with broker_in(own) as broker:
+        with Mosquitto(own, *BROKER) as broker:
             return live(life, folder / f"life-{index}", broker.port, free_port(), canary, trace=trace)
 
     with ThreadPoolExecutor(LIVES_AT_ONCE) as pool:
@@ -199,23 +199,12 @@ def lives(tally: Tally, canary: Canary, folder: Path, *, trace: bool) -> None:
             note(tally, canary, life, ended)
 
 
-@contextlib.contextmanager
-def broker_in(folder: Path) -> Iterator[Mosquitto]:
-    """A broker that ends with the block."""
-    broker = Mosquitto(folder, "log_type none", "max_inflight_messages 1000")
-    broker.start()
-    try:
-        yield broker
-    finally:
-        broker.stop()
-
-
 def everything(options: argparse.Namespace, canary: Canary, tally: Tally, *, trace: bool) -> None:
     """All lives, commands and controls; then the bulk, unless it is the quick form."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         lives(tally, canary, folder, trace=trace)
-        with broker_in(folder) as broker:
+        with Mosquitto(folder, *BROKER) as broker:
             brief = BRIEF_LIVES if options.quick else GAZE_LIVES
             gaze_lives(tally, brief, folder, broker.port, trace=trace)
             other_commands(tally, canary, folder, broker.port)

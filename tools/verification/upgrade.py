@@ -100,12 +100,8 @@ def main() -> None:
         archive = subprocess.run(["git", "archive", COMMIT], check=True, capture_output=True, cwd=ROOT).stdout
         with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
             packed.extractall(base / "old", filter="data")
-        broker = Mosquitto(base)
-        broker.start()
-        try:
+        with Mosquitto(base) as broker:
             walk(Version(base / "old"), Version(ROOT), base, broker.url)
-        finally:
-            broker.stop()
     finish()
 
 

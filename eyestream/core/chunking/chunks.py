@@ -250,7 +250,5 @@ class ChunkBuffer:
 
 def _doubles(values: NDArray[np.floating]) -> NDArray[np.float64]:
     """The same numbers, themselves where they are such already."""
-    if values.dtype == np.float64:
-        return values.astype(np.float64, copy=False)
     with np.errstate(all="ignore"):  # a signalling NaN would be a warning in the log: a word about a raw value
         return values.astype(np.float64, copy=False)

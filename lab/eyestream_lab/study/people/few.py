@@ -164,7 +164,12 @@ def _described(slot: Sequence[Few]) -> list[Array]:
         np.concatenate([one.values[1:], _steps(one.values), np.abs(_steps(one.values)), one.words[1:]], axis=1)
         for one in slot
     ]
-    return np.split(_standard(np.concatenate(own)), np.cumsum([len(part) for part in own])[:-1])
+    return _apart(_standard(np.concatenate(own)), own)
+
+
+def _apart(every: Array, parts: Sequence[Array]) -> list[Array]:
+    """The rows of all `parts` together, each part's by itself again."""
+    return np.split(every, np.cumsum([len(part) for part in parts])[:-1])
 
 
 LEARNED: dict[str, Callable[[int], Any]] = {
@@ -182,8 +187,8 @@ def _learned(make: Callable[[int], Any], known: Known, unknown: Sequence[Few], s
     learner = make(seed)
     learner.fit(np.concatenate([part for slot in parts for part in slot]), who)
     asked = _described(unknown)
-    told = np.split(np.log(learner.predict_proba(np.concatenate(asked)) + 0.01), len(asked))  # sessions are as long
-    return np.array([part.mean(axis=0) for part in told])
+    told = np.log(learner.predict_proba(np.concatenate(asked)) + 0.01)
+    return np.array([part.mean(axis=0) for part in _apart(told, asked)])
 
 
 def _evidence(counts: Array) -> Array:
