@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 
 from eyestream.rim.mqtt.endpoint import Endpoint
 from tests.rigs.hostile.properties import field, message
@@ -36,6 +37,8 @@ class Thrower:
                 await writer.drain()
                 kind, size = await reader.readexactly(2)
                 answer = await reader.readexactly(size)
+                if kind != 0x40:  # it says why it throws us out
+                    self.leave()
                 return kind == 0x40 and (size == 2 or answer[2] < _TAKEN)
         except (OSError, asyncio.IncompleteReadError):
             self.leave()
@@ -58,8 +61,9 @@ class Thrower:
         self, topic: str = "", properties: bytes = b"", payload: bytes = b"", *, retain: bool = False
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         at = self._endpoint
-        opened = asyncio.open_unix_connection(at.host) if at.unix else asyncio.open_connection(at.host, at.port)
-        self._link = reader, writer = await opened
+        async with asyncio.timeout(_PATIENCE_S):
+            opened = _queued(at.host) if at.unix else asyncio.open_connection(at.host, at.port)
+            self._link = reader, writer = await opened
         flags, will = 0x02, b""
         if topic:
             flags |= 0x04 | 0x20 * retain
@@ -75,3 +79,18 @@ class Thrower:
         if answer[1]:
             raise ConnectionRefusedError(f"the broker refuses us: 0x{answer[1]:02x}")
         return reader, writer
+
+
+async def _queued(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Waits for room in the queue of a Unix socket: asyncio takes a full one for a connection that stands."""
+    with contextlib.ExitStack() as stack:
+        link = stack.enter_context(socket.socket(socket.AF_UNIX))
+        link.setblocking(False)
+        while True:
+            try:
+                link.connect(path)
+            except BlockingIOError:
+                await asyncio.sleep(0.01)
+            else:
+                stack.pop_all()
+                return await asyncio.open_unix_connection(sock=link)
