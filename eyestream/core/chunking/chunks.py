@@ -139,8 +139,8 @@ class DueChunk(msgspec.Struct, frozen=True, eq=False):
 
     Attributes
     ----------
-    session, index, first_row, last_row, wearer
-        As in `RowSpan`.
+    span
+        Its rows, equal to what `Device.open_chunk` said while it was open.
     t0
         Seconds on the nominal grid from the first row of the session's chunk 0 to the first row of this one.
     values
@@ -152,37 +152,30 @@ class DueChunk(msgspec.Struct, frozen=True, eq=False):
         that enters. None where the tracker does not tell its time.
     due
         When it was due on the schedule of its session, by the clock of the device.
-    span
-        The rows of the chunk, equal to what `Device.open_chunk` said while it was open.
     """
 
-    session: int
-    index: int
-    first_row: int
-    last_row: int
+    span: RowSpan
     t0: float
     values: NDArray[np.float64]
     ends_session: bool
     at: float | None
-    wearer: int
     due: float
-    span: RowSpan
 
 
 def chunk_state(chunk: DueChunk, at: float = 0.0) -> ChunkState:
     """A due chunk as numbers and bytes, and the time that goes with it."""
-    empty = not np.isfinite(chunk.values).any()
+    span, empty = chunk.span, not np.isfinite(chunk.values).any()
     return ChunkState(
         at=at,
-        session=chunk.session,
-        index=chunk.index,
-        first_row=chunk.first_row,
-        last_row=chunk.last_row,
+        session=span.session,
+        index=span.index,
+        first_row=span.first_row,
+        last_row=span.last_row,
         t0=chunk.t0,
         values=None if empty else bytes_of(chunk.values),
         ends_session=chunk.ends_session,
         tracker_time=chunk.at,
-        wearer=chunk.wearer,
+        wearer=span.wearer,
         due=chunk.due,
     )
 
@@ -192,9 +185,8 @@ def chunk_of(state: ChunkState, settings: DeviceSettings) -> DueChunk:
     shape = (settings.features, settings.n)
     values = np.full(shape, np.nan) if state.values is None else array_of(state.values, np.float64, shape)
     values.flags.writeable = False
-    where = (state.session, state.index, state.first_row, state.last_row)
-    span = RowSpan(*where, state.wearer)
-    return DueChunk(*where, state.t0, values, state.ends_session, state.tracker_time, state.wearer, state.due, span)
+    span = RowSpan(state.session, state.index, state.first_row, state.last_row, state.wearer)
+    return DueChunk(span, state.t0, values, state.ends_session, state.tracker_time, state.due)
 
 
 class ChunkBuffer:

@@ -182,8 +182,8 @@ class Device:
         session = None if self._session is None else self._session.border()
         if first is not None:
             session = border_of(first, self.settings, time)
-            ended = min(ended, first.session - 1)
-            refused = min(refused, RowMark(first.session, first.first_row - 1))
+            ended = min(ended, first.span.session - 1)
+            refused = min(refused, RowMark(first.span.session, first.span.first_row - 1))
         if session is not None:  # rows come a grace early at most, on the schedule of their session
             time = min(time, session.due - 2 * self.settings.chunk_s - self.settings.grace_s)
         return encode(

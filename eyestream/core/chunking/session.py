@@ -216,11 +216,9 @@ class SessionChunker:
         """The current chunk falls due as it is; the next one, if there is one, is awaited a chunk's length later."""
         # One shared array of NaN for chunks without rows: thousands may fall due at once when a tracker was away.
         values = self._none if self._buffer is None else self._buffer.values()
-        span = self._span
-        t0 = span.index * self._settings.chunk_s
+        t0 = self._span.index * self._settings.chunk_s
         at = None if self._origin is None else self._origin + t0
-        where = (span.session, span.index, span.first_row, span.last_row)
-        chunk = DueChunk(*where, t0, values, ends_session, at, self.wearer, self._due, span)
+        chunk = DueChunk(self._span, t0, values, ends_session, at, self._due)
         self._closed.append(WaitingChunk(self.closes_at, chunk))
         self._buffer = None
         self._move_to(self._current + 1)
@@ -302,16 +300,17 @@ class SessionChunker:
 
 def border_of(chunk: DueChunk, settings: DeviceSettings, time: float) -> SessionState:
     """The state of the session of `chunk` when `chunk` was awaited; `time` is now."""
-    current = chunk.first_row // settings.n
+    span = chunk.span
+    current = span.first_row // settings.n
     return SessionState(
-        number=chunk.session,
+        number=span.session,
         last_arrival=time,
-        first=current - chunk.index,
+        first=current - span.index,
         current=current,
-        newest=chunk.first_row - 1,
+        newest=span.first_row - 1,
         scheduled=chunk.due,
         due=chunk.due,
         origin=None if chunk.at is None else chunk.at - chunk.t0,
         buffer=None,
-        wearer=chunk.wearer,
+        wearer=span.wearer,
     )

@@ -281,10 +281,10 @@ class StreamRelease:
         """The bytes to publish; None: nothing leaves of the chunk."""
         self._begin_if_first(chunk.span)
         if self._session is None:
-            self._session = self._open(chunk.wearer)
+            self._session = self._open(chunk.span.wearer)
         if self._mechanism.sessions and granted.spent is None and not self._session.awaits_baseline:
             # It was asked for, without a charge, before histories were forgotten: it belongs to a new pseudonym now.
-            self._session = self._remembered(chunk.wearer, None)
+            self._session = self._remembered(chunk.span.wearer, None)
         outcome.rows.append(chunk.values)
         try:
             if self._session.awaits_baseline:
@@ -319,7 +319,7 @@ class StreamRelease:
         return encode_private(
             PrivateChunk(
                 session=self._private_session,
-                chunk=chunk.index,
+                chunk=chunk.span.index,
                 t0=chunk.t0,
                 dt=dt,
                 values=values,

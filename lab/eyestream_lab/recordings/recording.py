@@ -105,7 +105,7 @@ class RecordingRelease:
                 mechanism = self._mechanism.faded(level)
                 session = mechanism.continue_session(session)
             refuse_above(effect.granted, charge_of(mechanism))
-            starts.append(effect.chunk.first_row)
+            starts.append(effect.chunk.span.first_row)
             chunks.append(session.release(effect.chunk.values))
             states.append(session.state)
         self._write(released, starts, self._looked_back(mechanism, states) or chunks)

@@ -108,10 +108,10 @@ def _metadata(settings: DeviceSettings, mechanism: Mechanism, seen: list[tuple[f
     before = 0.0
     for at, chunk in seen:
         values = mechanism.release(chunk.values).astype(np.float32)
-        dt = 1 / settings.rate_hz
-        payload = encode_private(PrivateChunk(7, chunk.index, chunk.t0, dt, values, mechanism.epsilon, mechanism.delta))
-        off = chunk.t0 - chunk.index * settings.chunk_s
-        rows.append((round(at - before, 9) if rows else 0.0, len(payload), off, chunk.index))
+        dt, index = 1 / settings.rate_hz, chunk.span.index
+        payload = encode_private(PrivateChunk(7, index, chunk.t0, dt, values, mechanism.epsilon, mechanism.delta))
+        off = chunk.t0 - index * settings.chunk_s
+        rows.append((round(at - before, 9) if rows else 0.0, len(payload), off, index))
         before = at
     return np.array(rows, dtype=np.float64)
 

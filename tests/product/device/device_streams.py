@@ -43,13 +43,9 @@ def seen(chunks: Iterable[DueChunk]) -> list[tuple[Any, ...]]:
     """Everything that a chunk says, to be compared."""
     return [
         (
-            c.session,
-            c.index,
-            c.first_row,
-            c.last_row,
+            c.span,
             c.t0,
             c.ends_session,
-            c.wearer,
             c.values.shape,
             c.values.tobytes(),
         )

@@ -26,7 +26,7 @@ def test_a_chunk_closes_at_its_last_row() -> None:
     assert device.feed(message(0, 3), 0.0) == []
     assert device.open_chunk == RowSpan(SESSION, 0, 0, 3)
     (due,) = device.feed(message(3), 1.5)
-    assert (due.session, due.index, due.first_row, due.last_row, due.t0) == (SESSION, 0, 0, 3, 0.0)
+    assert due.t0 == 0.0
     assert due.span == RowSpan(SESSION, 0, 0, 3)
     assert not due.ends_session
     np.testing.assert_array_equal(due.values, np.arange(4) + 1000.0 * np.arange(3)[:, None])
@@ -42,7 +42,7 @@ def test_a_row_of_a_later_chunk_closes_and_makes_those_between_fall_due() -> Non
     device.feed(message(1, 2), 0.0)
     dues = device.feed(message(13), 1.0)
     assert [columns(due) for due in dues] == [[None, 1.0, 2.0, None], [None] * 4, [None] * 4]
-    assert [due.index for due in dues] == [0, 1, 2]
+    assert [due.span.index for due in dues] == [0, 1, 2]
     assert [due.t0 for due in dues] == [0.0, 2.0, 4.0]
     assert device.open_chunk == RowSpan(SESSION, 3, 12, 15)
 
@@ -50,7 +50,7 @@ def test_a_row_of_a_later_chunk_closes_and_makes_those_between_fall_due() -> Non
 def test_numbering_begins_where_the_first_row_is() -> None:
     device = Device(settings())
     dues = device.feed(message(4002, 6), 0.0)
-    assert [(due.index, due.first_row, due.t0) for due in dues] == [(0, 4000, 0.0), (1, 4004, 2.0)]
+    assert [(due.span.index, due.span.first_row, due.t0) for due in dues] == [(0, 4000, 0.0), (1, 4004, 2.0)]
     assert columns(dues[0])[:2] == [None, None]
 
 
@@ -89,7 +89,7 @@ def test_a_jump_too_far_stops_the_session_and_the_rows_after_it_begin_it_anew() 
     device.feed(message(0, 2), 0.0)
     stopped, anew = device.feed(message(16, 5), 0.0)
     assert (columns(stopped), stopped.ends_session) == ([0.0, 1.0, None, None], True)
-    assert (columns(anew), anew.index, anew.first_row, anew.t0) == ([None, 17.0, 18.0, 19.0], 0, 16, 0.0)
+    assert (columns(anew), anew.span.index, anew.span.first_row, anew.t0) == ([None, 17.0, 18.0, 19.0], 0, 16, 0.0)
     assert device.open_chunk == RowSpan(SESSION, 1, 20, 23)
     assert device.feed(message(2, 8), 0.0) == []
     assert counted(device) == {"rows": 15, "accepted": 6, "jump": 1, "refused": 2, "late": 6}
@@ -101,7 +101,7 @@ def test_a_single_row_from_the_far_future_costs_the_rest_of_its_chunk() -> None:
     (stopped,) = device.feed(message(2**40), 0.0)
     assert (columns(stopped), device.session) == ([0.0, 1.0, None, None], None)
     (due,) = device.feed(message(2, 6), 0.0)
-    assert (columns(due), due.index, due.first_row) == ([4.0, 5.0, 6.0, 7.0], 0, 4)
+    assert (columns(due), due.span.index, due.span.first_row) == ([4.0, 5.0, 6.0, 7.0], 0, 4)
     assert counted(device) == {"rows": 9, "accepted": 6, "jump": 1, "refused": 2}
 
 
@@ -132,7 +132,7 @@ def test_a_newer_session_closes_the_older_one_for_ever() -> None:
     device = Device(settings())
     device.feed(message(0, 2), 0.0)
     (due,) = device.feed(message(40, 2, session=6), 0.0)
-    assert (due.session, due.ends_session) == (SESSION, True)
+    assert (due.span.session, due.ends_session) == (SESSION, True)
     assert device.open_chunk == RowSpan(6, 0, 40, 43)
     for old in (SESSION, 4, 0):
         assert device.feed(message(2, 6, session=old), 0.0) == []
@@ -167,10 +167,10 @@ def test_a_session_has_the_wearer_of_its_first_row_until_it_stops() -> None:
     for other in (8, 0):
         assert device.feed(message(2, 2, wearer=other), 0.0) == []
     (due,) = device.feed(message(2, 4, wearer=7), 1.0)
-    assert (columns(due), due.wearer) == ([0.0, 1.0, 2.0, 3.0], 7)
+    assert (columns(due), due.span.wearer) == ([0.0, 1.0, 2.0, 3.0], 7)
     assert counted(device) == {"rows": 10, "accepted": 6, "wearer": 4}
     (due,) = device.feed(message(0, 3, session=6, wearer=8), 2.0)
-    assert (due.session, due.wearer, due.ends_session) == (SESSION, 7, True)
+    assert (due.span.session, due.span.wearer, due.ends_session) == (SESSION, 7, True)
     assert device.open_chunk == RowSpan(6, 0, 0, 3, wearer=8)
 
 
@@ -188,7 +188,7 @@ def test_another_wearer_may_end_the_session() -> None:
     device = Device(settings())
     device.feed(message(0, 2, wearer=7), 0.0)
     (due,) = device.feed(message(2, 0, wearer=0, end=True), 0.0)
-    assert (due.wearer, device.session) == (7, None)
+    assert (due.span.wearer, device.session) == (7, None)
 
 
 def test_a_snapshot_keeps_who_wears_the_device() -> None:
@@ -239,8 +239,8 @@ def test_the_mark_of_an_earlier_process_holds_for_whole_chunks(last_row: int, ta
     assert device.session is None
     assert device.next_due() is None
     dues = device.feed(message(3, 9), 0.0)
-    assert [due.first_row for due in dues] == list(range(taken, 12, 4))
-    assert dues[0].index == 0
+    assert [due.span.first_row for due in dues] == list(range(taken, 12, 4))
+    assert dues[0].span.index == 0
     assert counted(device) == {"rows": 22, "accepted": 12 - taken, "refused": 10 + taken}
 
 
@@ -267,7 +267,7 @@ def test_rows_are_left_out_before_a_session_begins_anew(breaks: str) -> None:
         device = Device(settings(apart=6), RowMark(SESSION, 1))
     refused = device.counters.refused
     (due,) = device.feed(message(2, 10), 30.0)
-    assert (due.index, due.first_row, columns(due)) == (0, 8, [None, None, 10.0, 11.0])
+    assert (due.span.index, due.span.first_row, columns(due)) == (0, 8, [None, None, 10.0, 11.0])
     assert device.counters.refused - refused == 8
     assert balanced(device)
 
@@ -285,7 +285,7 @@ def test_rows_are_left_out_of_the_message_too_whose_number_jumped() -> None:
 def test_rows_are_left_out_within_one_session_and_of_no_other() -> None:
     device = Device(settings(apart=6), RowMark(SESSION, 3))
     (due,) = device.feed(message(0, 4, session=SESSION + 1), 0.0)
-    assert (due.index, columns(due)) == (0, [0.0, 1.0, 2.0, 3.0])
+    assert (due.span.index, columns(due)) == (0, [0.0, 1.0, 2.0, 3.0])
 
 
 def test_the_last_rows_of_all_have_nothing_after_them() -> None:
@@ -301,9 +301,9 @@ def test_numbers_go_up_to_the_end_of_u64() -> None:
     device = Device(settings())
     first = MAX_U64 - 4
     dues = device.feed(message(first, 4, session=MAX_U64), 0.0)
-    assert [(due.session, due.first_row, due.last_row) for due in dues] == [(MAX_U64, MAX_U64 - 7, MAX_U64 - 4)]
+    assert [due.span for due in dues] == [RowSpan(MAX_U64, 0, MAX_U64 - 7, MAX_U64 - 4)]
     (due,) = device.close(0.0)
-    assert (due.first_row, due.last_row) == (MAX_U64 - 3, MAX_U64)
+    assert (due.span.first_row, due.span.last_row) == (MAX_U64 - 3, MAX_U64)
 
 
 def test_close_gives_out_the_open_chunk_and_refuses_its_rows() -> None:
@@ -377,5 +377,5 @@ def test_one_message_over_many_chunks() -> None:
     device = Device(settings())
     dues = device.feed(message(2, 300), 0.0)
     assert len(dues) == 75
-    assert seen(dues[1:2])[0][:5] == (SESSION, 1, 4, 7, 2.0)
+    assert seen(dues[1:2])[0][:2] == (RowSpan(SESSION, 1, 4, 7), 2.0)
     assert [row for due in dues for row in columns(due) if row is not None] == [float(row) for row in range(2, 300)]

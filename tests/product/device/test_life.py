@@ -52,19 +52,21 @@ class Life(RuleBasedStateMachine):
 
     def take(self, chunks: list[DueChunk]) -> None:
         for chunk in chunks:
-            if chunk.index > 0:
-                assert self.out[-1].session == chunk.session
-                assert (chunk.index, chunk.first_row) == (self.out[-1].index + 1, self.out[-1].last_row + 1)
+            span, last = chunk.span, self.out[-1].span if self.out else None
+            if span.index > 0:
+                assert last is not None
+                assert last.session == span.session
+                assert (span.index, span.first_row) == (last.index + 1, last.last_row + 1)
                 assert not self.out[-1].ends_session
-            elif self.out:
-                assert (chunk.session, chunk.first_row) > (self.out[-1].session, self.out[-1].last_row)
-            assert chunk.t0 == chunk.index * self.device.settings.chunk_s
-            assert self.mark is None or RowMark(chunk.session, chunk.first_row) > self.mark
-            for row, column in zip(range(chunk.first_row, chunk.last_row + 1), chunk.values.T, strict=True):
-                assert (chunk.session, row) not in self.released
-                self.released.add((chunk.session, row))
+            elif last is not None:
+                assert (span.session, span.first_row) > (last.session, last.last_row)
+            assert chunk.t0 == span.index * self.device.settings.chunk_s
+            assert self.mark is None or RowMark(span.session, span.first_row) > self.mark
+            for row, column in zip(range(span.first_row, span.last_row + 1), chunk.values.T, strict=True):
+                assert (span.session, row) not in self.released
+                self.released.add((span.session, row))
                 if not np.isnan(column[0]):
-                    assert column[0] in self.arrived[chunk.session, row]
+                    assert column[0] in self.arrived[span.session, row]
                     assert column[0] not in self.after_end
                     self.held += 1
             self.out.append(chunk)

@@ -110,19 +110,19 @@ def test_each_row_is_in_one_chunk_as_it_first_arrived(stream: list[tuple[float, 
             first.setdefault((message.session, message.seq + i, message.wearer), []).append(float(row[0]))
     held = 0
     for chunk in chunks:
-        for row, column in zip(range(chunk.first_row, chunk.last_row + 1), chunk.values.T, strict=True):
+        for row, column in zip(range(chunk.span.first_row, chunk.span.last_row + 1), chunk.values.T, strict=True):
             if not np.isnan(column[0]):
                 assert (column == column[0]).all()
-                assert column[0] in first[chunk.session, row, chunk.wearer]
+                assert column[0] in first[chunk.span.session, row, chunk.span.wearer]
                 held += 1
     assert held == device.counters.accepted
     for before, after in itertools.pairwise(chunks):
-        if after.index > 0:
-            assert (after.session, after.wearer) == (before.session, before.wearer)
-            assert (after.index, after.first_row) == (before.index + 1, before.last_row + 1)
+        if after.span.index > 0:
+            assert (after.span.session, after.span.wearer) == (before.span.session, before.span.wearer)
+            assert (after.span.index, after.span.first_row) == (before.span.index + 1, before.span.last_row + 1)
             assert not before.ends_session
         else:
-            assert (after.session, after.first_row) > (before.session, before.last_row)
+            assert (after.span.session, after.span.first_row) > (before.span.session, before.span.last_row)
 
 
 @given(arrivals(), lengths, st.data())
@@ -137,7 +137,9 @@ def test_nothing_outside_a_chunk_changes_it(stream: list[tuple[float, RawRows]],
     changed = []
     for now, message in stream:
         number = message.seq + np.arange(len(message.rows))
-        inside = (number >= kept.first_row) & (number <= kept.last_row) & (message.session == kept.session)
+        inside = (
+            (number >= kept.span.first_row) & (number <= kept.span.last_row) & (message.session == kept.span.session)
+        )
         rows = np.where(inside[:, None], message.rows, np.float32(data.draw(st.sampled_from([np.nan, np.inf, -7.0]))))
         changed.append((now, [msgspec.structs.replace(message, rows=rows.astype(np.float32))]))
     others = run(twin, changed, [])

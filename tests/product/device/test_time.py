@@ -35,7 +35,7 @@ def test_without_any_row_a_chunk_is_due_a_chunk_later() -> None:
     for late in range(5):
         assert device.next_due() == pytest.approx(first + 2.0 * late)
         assert device.tick(first + 2.0 * late - 0.01) == []
-        assert [due.index for due in device.tick(first + 2.0 * late)] == [late]
+        assert [due.span.index for due in device.tick(first + 2.0 * late)] == [late]
 
 
 @pytest.mark.parametrize(("late", "steps"), [(-0.6, -2), (-0.2, 0), (0.2, 0), (0.3, 1), (0.9, 3)])
@@ -68,7 +68,7 @@ def test_a_row_after_the_due_time_is_late_also_when_nobody_asked() -> None:
 def test_idle_stops_the_session() -> None:
     device = Device(settings(idle_s=3.0))
     device.feed(message(0), 0.0)
-    assert [due.index for due in device.tick(2.1)] == [0]
+    assert [due.span.index for due in device.tick(2.1)] == [0]
     assert device.next_due() == pytest.approx(3.0)
     assert device.tick(3.0) == []
     assert device.session is None
@@ -79,12 +79,12 @@ def test_after_an_idle_time_the_tracker_is_heard_again_from_the_next_chunk_on() 
     """It may not know that it was not heard. What fell due meanwhile is refused, what was only awaited is not."""
     device = Device(settings(idle_s=4.5))
     device.feed(message(0, 2), 0.0)
-    assert [due.first_row for due in device.tick(4.5)] == [0, 4]
+    assert [due.span.first_row for due in device.tick(4.5)] == [0, 4]
     assert device.session is None
     assert device.feed(message(2, 6), 5.0) == []
     assert device.session is None, "rows at the mark begin nothing"
     (due,) = device.feed(message(8, 5), 6.0)
-    assert (columns(due), due.index, due.t0) == ([8.0, 9.0, 10.0, 11.0], 0, 0.0)
+    assert (columns(due), due.span.index, due.t0) == ([8.0, 9.0, 10.0, 11.0], 0, 0.0)
     assert device.open_chunk is not None
     assert device.open_chunk.index == 1
     assert (device.counters.refused, device.counters.accepted) == (6, 7)
@@ -123,7 +123,7 @@ def cadence(late: Callable[[int], float], **changes: Any) -> list[tuple[float | 
     for row in range(40):
         arrival = row / 2 + late(row)
         while (due_at := device.next_due()) is not None and due_at <= arrival:
-            out += [(due_at, due.index, columns(due)) for due in device.tick(due_at)]
+            out += [(due_at, due.span.index, columns(due)) for due in device.tick(due_at)]
         device.feed(message(row), arrival)
     return out
 
@@ -149,7 +149,7 @@ def test_a_fast_tracker_is_bounded_and_nothing_is_lost_unsaid(release: str) -> N
         assert 3 < len(out) <= 3 + 3
         assert device.counters.jump == 4000 - device.counters.accepted - device.counters.refused > 3900
     assert balanced(device)
-    assert [due.index for due in out] == list(range(len(out)))
+    assert [due.span.index for due in out] == list(range(len(out)))
 
 
 def test_on_clock_with_a_frozen_clock_holds_no_more_for_any_number_of_sessions() -> None:
@@ -169,13 +169,13 @@ def test_a_backlog_beyond_the_room_costs_itself_and_not_the_tracker() -> None:
     assert 3 < len(out) <= 6
     device.feed(message(400, 4), 26.0)
     (due,) = device.tick(30.0)[:1]
-    assert (columns(due), due.index) == ([400.0, 401.0, 402.0, 403.0], 0)
+    assert (columns(due), due.span.index) == ([400.0, 401.0, 402.0, 403.0], 0)
 
 
 def test_on_row_does_not_need_a_clock() -> None:
     device = Device(settings())
     out = [due for seq in range(400) for due in device.feed(message(seq), 7.0)]
-    assert [due.index for due in out] == list(range(100))
+    assert [due.span.index for due in out] == list(range(100))
 
 
 @pytest.mark.parametrize("drift", [-5e-4, 5e-4, 9e-3])
@@ -190,7 +190,7 @@ def test_a_drifting_tracker_loses_nothing(drift: float, release: str) -> None:
         out += device.feed(message(seq), time)
     out += device.close(time)
     assert device.counters.accepted == rows
-    assert [due.index for due in out] == list(range(rows // 4))
+    assert [due.span.index for due in out] == list(range(rows // 4))
 
 
 @pytest.mark.parametrize("drift", [-9e-3, 9e-3])
@@ -200,7 +200,7 @@ def test_of_a_drift_a_release_shows_whole_steps_alone(drift: float) -> None:
     for seq in range(4000):
         time = seq / 2 * (1 + drift)
         while (due_at := device.next_due()) is not None and due_at < time:
-            moments += [(due_at, chunk.index) for chunk in device.tick(due_at)]
+            moments += [(due_at, chunk.span.index) for chunk in device.tick(due_at)]
         device.feed(message(seq), time)
     assert device.counters.accepted == 4000
     steps = np.array([(at - moments[0][0] - 2.0 * index) / 0.05 for at, index in moments])
@@ -220,7 +220,7 @@ def test_a_step_of_the_clock_costs_the_rows_of_that_time_only(step: float) -> No
         out += device.feed(message(seq), time)
     out += device.close(time)
     assert 0 < device.counters.late <= step * 2 + 8
-    assert [due.index for due in out] == list(range(len(out)))
+    assert [due.span.index for due in out] == list(range(len(out)))
     assert columns(out[-1]) == [396.0, 397.0, 398.0, 399.0]
 
 

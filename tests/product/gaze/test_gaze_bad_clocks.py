@@ -201,7 +201,7 @@ def test_nothing_is_released_twice(kind: str) -> None:
     for now, rows in life.made:
         due += device.feed(RawRows(1 + rows.session, rows.number, rows.values, rows.end, rows.t), now)
     due += device.close(320.0)
-    spans = [(chunk.session, chunk.first_row, chunk.last_row) for chunk in due]
+    spans = [(chunk.span.session, chunk.span.first_row, chunk.span.last_row) for chunk in due]
     assert len(spans) > 12
     assert all(a[0] < b[0] or (a[0] == b[0] and a[2] < b[1]) for a, b in itertools.pairwise(spans))
     assert device.counters.accepted == sum(not rows.end for _, rows in life.made)

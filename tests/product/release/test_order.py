@@ -57,7 +57,7 @@ def test_answers_out_of_order_release_in_order() -> None:
     order = ReleaseOrder(settings(), CHARGE)
     requests = requests_of(order.feed(rows(0, 2 * N), 0.0))
     assert order.answer([Granted(requests[1])]) == []
-    assert [effect.chunk.index for effect in order.answer([Granted(requests[0])])] == [0, 1]  # type: ignore[union-attr]
+    assert [effect.chunk.span.index for effect in order.answer([Granted(requests[0])])] == [0, 1]  # type: ignore[union-attr]
 
 
 def test_without_a_ledger_nothing_is_released() -> None:

@@ -116,7 +116,7 @@ def _refused_at_every_layer() -> list[Part]:
     device = Device(device_settings(8), RowMark(2, 17))
     rows = range(32)
     taken = [chunk for number in (1, 2) for chunk in device.feed(RawRows(number, 0, tagged(number, rows)), 1.0)]
-    again = sum(chunk.first_row < 24 or chunk.session < 2 for chunk in taken)
+    again = sum(chunk.span.first_row < 24 or chunk.span.session < 2 for chunk in taken)
     device.feed(RawRows(4, 0, tagged(4, rows)), 2.0)
     again += len(device.feed(RawRows(3, 0, tagged(3, rows)), 3.0))
     account, key, spans = Account(), StreamKey("d", "s"), [(number, 8 * i) for number in (1, 2) for i in range(3)]
@@ -296,7 +296,7 @@ def border() -> Finding:
             due = device.feed(RawRows(session, first, tagged(session, rows)), at)
             for chunk in due:
                 tags = chunk.values[0]
-                own = tagged(chunk.session, range(chunk.first_row, chunk.last_row + 1))[:, 0]
+                own = tagged(chunk.span.session, range(chunk.span.first_row, chunk.span.last_row + 1))[:, 0]
                 strange += int((np.isfinite(tags) & (tags != own)).sum())
                 chunks += 1
     return first_failure(
