@@ -166,18 +166,13 @@ def run(quick: bool) -> Result:
         return result
     messages, rounds = (200, 2) if quick else (2000, 9)
     taken: dict[str, list[dict[str, float]]] = {name: [] for name in CLIENTS}
-    with tempfile.TemporaryDirectory() as folder:
-        broker = Mosquitto(Path(folder), "log_type none")
-        broker.start()
-        try:
-            for _ in range(rounds):
-                for name, opened in CLIENTS.items():
-                    try:
-                        taken[name].append(asyncio.run(_measure(broker.url, opened, messages)))
-                    except ImportError:
-                        continue
-        finally:
-            broker.stop()
+    with tempfile.TemporaryDirectory() as folder, Mosquitto(Path(folder), "log_type none") as broker:
+        for _ in range(rounds):
+            for name, opened in CLIENTS.items():
+                try:
+                    taken[name].append(asyncio.run(_measure(broker.url, opened, messages)))
+                except ImportError:
+                    continue
     table = []
     for name, found in taken.items():
         if not found:

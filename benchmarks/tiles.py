@@ -112,17 +112,12 @@ def main() -> None:
     name, (calibration, epsilon) = arguments.mechanism, MECHANISMS[arguments.mechanism]
     own = build(calibrations.load(calibration), epsilon)
     found: dict[str, list[float]] = {"relay": [], name: []}
-    with tempfile.TemporaryDirectory() as place:
-        broker = Mosquitto(Path(place), "log_type none")
-        broker.start()
-        try:
-            for turn in range(arguments.turns):
-                for who, mechanism in (("relay", NullRelay(own)), (name, own))[:: 1 - 2 * (turn % 2)]:
-                    (folder := Path(place) / f"{who}-{turn}").mkdir()
-                    life = latencies(broker.url, mechanism, arguments.slots, folder)
-                    found[who] += asyncio.run(life)[20:]
-        finally:
-            broker.stop()
+    with tempfile.TemporaryDirectory() as place, Mosquitto(Path(place), "log_type none") as broker:
+        for turn in range(arguments.turns):
+            for who, mechanism in (("relay", NullRelay(own)), (name, own))[:: 1 - 2 * (turn % 2)]:
+                (folder := Path(place) / f"{who}-{turn}").mkdir()
+                life = latencies(broker.url, mechanism, arguments.slots, folder)
+                found[who] += asyncio.run(life)[20:]
     figures = {who: np.quantile(times, [0.5, 0.99]) for who, times in found.items()}
     for who, (median, most) in figures.items():
         print(f"{who:7} median {median:.2f} ms, p99 {most:.2f} ms, {len(found[who])} slots")

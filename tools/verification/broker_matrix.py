@@ -81,12 +81,8 @@ def served(command: list[str], port: int, **environment: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def mosquitto(folder: Path, path: str) -> Iterator[str]:
-    broker = Mosquitto(folder, "log_type none", binary=path)
-    broker.start()
-    try:
+    with Mosquitto(folder, "log_type none", binary=path) as broker:
         yield broker.url
-    finally:
-        broker.stop()
 
 
 @contextlib.asynccontextmanager

@@ -96,11 +96,9 @@ async def restart(kind: str, raw: Mosquitto, private: Mosquitto, name: str) -> N
 
 async def storm(restarts: int, folder: Path) -> dict[str, Any]:
     """`restarts` blows under traffic."""
-    raw, private = brokers(folder)
-    raw.start()
-    private.start()
     tally = Tally()
-    try:
+    raw, private = brokers(folder)
+    with raw, private:
         settings = settings_for(private.url, folder, raw_url=raw.url)
         async with ear(private.url) as heard:
             async with running(settings) as sidecar, watching(sidecar) as watch:
@@ -123,19 +121,14 @@ async def storm(restarts: int, folder: Path) -> dict[str, Any]:
         if max(tally.recoveries_s) > 5:
             report["wrong"]["recovery"] = report["longest recovery s"]
         return report
-    finally:
-        raw.stop()
-        private.stop()
 
 
 async def faults(seconds: float, folder: Path) -> dict[str, Any]:
     """Every fault on both links for `seconds`, one after the other, under traffic."""
-    raw, private = brokers(folder)
-    raw.start()
-    private.start()
     recoveries: dict[str, float] = {}
     drops: dict[str, int] = {}
-    try:
+    raw, private = brokers(folder)
+    with raw, private:
         async with (
             FaultProxy(raw.port) as raw_side,
             FaultProxy(private.port) as private_side,
@@ -172,9 +165,6 @@ async def faults(seconds: float, folder: Path) -> dict[str, Any]:
         if max(recoveries.values()) > 5:
             report["wrong"]["recovery"] = max(recoveries.values())
         return report
-    finally:
-        raw.stop()
-        private.stop()
 
 
 def main() -> None:

@@ -92,33 +92,29 @@ async def watching(sidecar: Sidecar) -> AsyncIterator[Watch]:
 
 
 async def run(folder: Path, seconds: float, connections: int) -> dict[str, Any]:
-    broker = Mosquitto(folder, "log_type none", "max_packet_size 66048", "max_queued_messages 100")
-    settings = settings_for(broker.url, folder, devices=(TRACKER, FLOODED), limits=LIMITS, grace_s=0.2)
-    broker.start()
-    try:
-        with Strangers() as strangers:
-            async with ear(broker.url) as heard, running(settings) as sidecar, traffic(broker.url, pause_s=0.1):
-                await until(lambda: len(heard.payloads) > 5)
-                gc.collect()
-                files, before = open_files(), len(heard.payloads)
-                async with watching(sidecar) as watch:
-                    strangers.send(flood, broker.port, seconds, FLOODED)
-                    strangers.send(churn, broker.port, seconds, connections, FLOODED)
-                    await strangers.gone(3 * seconds + 60)
-                    during = len(heard.payloads) - before
-                    await until(lambda: sidecar.worker.held == 0, 30)
-                    await asyncio.sleep(1)
-                    watch.phase = "after"
-                    mark = len(heard.payloads)
-                    await asyncio.sleep(3)
-                    after = len(heard.payloads) - mark
-                files = open_files() - files
-            await until(lambda: settled(sidecar) == sidecar.pipeline.counters.due)
+    lines = "log_type none", "max_packet_size 66048", "max_queued_messages 100"
+    with Mosquitto(folder, *lines) as broker, Strangers() as strangers:
+        settings = settings_for(broker.url, folder, devices=(TRACKER, FLOODED), limits=LIMITS, grace_s=0.2)
+        async with ear(broker.url) as heard, running(settings) as sidecar, traffic(broker.url, pause_s=0.1):
+            await until(lambda: len(heard.payloads) > 5)
+            gc.collect()
+            files, before = open_files(), len(heard.payloads)
+            async with watching(sidecar) as watch:
+                strangers.send(flood, broker.port, seconds, FLOODED)
+                strangers.send(churn, broker.port, seconds, connections, FLOODED)
+                await strangers.gone(3 * seconds + 60)
+                during = len(heard.payloads) - before
+                await until(lambda: sidecar.worker.held == 0, 30)
+                await asyncio.sleep(1)
+                watch.phase = "after"
+                mark = len(heard.payloads)
+                await asyncio.sleep(3)
+                after = len(heard.payloads) - mark
+            files = open_files() - files
+        await until(lambda: settled(sidecar) == sidecar.pipeline.counters.due)
         ledger = read_ledger(settings.sidecar.ledger).odometers
         figures = strangers.figures | {"heard during": during, "heard in 3 s after": after, "files more": files}
         return report(sidecar, watch, heard, figures, sum(account.released for account in ledger.values()))
-    finally:
-        broker.stop()
 
 
 def report(sidecar: Sidecar, watch: Watch, heard: Ear, figures: dict[str, Any], spent: int) -> dict[str, Any]:

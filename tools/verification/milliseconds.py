@@ -103,10 +103,7 @@ def run(scenario: Scenario, pairs: int, rng: np.random.Generator) -> list[Any]:
 def _broker(stack: contextlib.ExitStack, folder: Path, *more: str) -> Mosquitto:
     """A broker, until the end of `stack`."""
     folder.mkdir()
-    broker = Mosquitto(folder, *more)
-    broker.start()
-    stack.callback(broker.stop)
-    return broker
+    return stack.enter_context(Mosquitto(folder, *more))
 
 
 def _log(stack: contextlib.ExitStack, folder: Path) -> NatsServer:

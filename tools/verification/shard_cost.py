@@ -115,15 +115,12 @@ async def worker(folder: Path, rows: int) -> float:
 
 async def sidecar(folder: Path, rows: int) -> float:
     """Of a sidecar on mosquitto."""
-    broker, limits = Mosquitto(folder), LimitSettings(raw_messages=100_000, released_chunks=100_000)
-    broker.start()
-    settings = settings_for(broker.url, folder, devices=DEVICES, limits=limits, grace_s=60.0, idle_s=600.0)
-    try:
+    limits = LimitSettings(raw_messages=100_000, released_chunks=100_000)
+    with Mosquitto(folder) as broker:
+        settings = settings_for(broker.url, folder, devices=DEVICES, limits=limits, grace_s=60.0, idle_s=600.0)
         async with running(settings) as made:
             await until(lambda: made.raw_stands and made.private_stands)
             return await rows_a_second(broker.port, rows, lambda: made.outbox.delivered)
-    finally:
-        broker.stop()
 
 
 def compare(rows: int, turns: int) -> bool:

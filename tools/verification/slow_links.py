@@ -135,11 +135,9 @@ async def rounds(sidecar: Sidecar, proxy: FaultProxy, watch: Watch, seconds: flo
 
 
 async def run(folder: Path, seconds: float, factor: float) -> dict[str, Any]:
-    broker = Mosquitto(folder, "log_type none")
-    broker.start()
     watch = Watch(on_the_way_s=CHUNK_BYTES / (factor * BYTES_PER_SECOND) + MARGIN_S)
     limits = LimitSettings(released_chunks=MOST_WAITING, deadline_s=DEADLINE_S / factor)
-    try:
+    with Mosquitto(folder, "log_type none") as broker:
         async with FaultProxy(broker.port) as proxy, FaultProxy(broker.port) as application, ear(broker.url) as heard:
             settings = settings_for(proxy.url, folder, raw_url=broker.url, limits=limits)
             async with (
@@ -161,8 +159,6 @@ async def run(folder: Path, seconds: float, factor: float) -> dict[str, Any]:
         spent = read_ledger(settings.sidecar.ledger).odometers["hmd-1"].released
         figures = {"files more": files, "spent": spent, "slow application": [len(slow._arrived), slow.dropped]}
         return report(sidecar, heard, watch, figures, limits.deadline_s)
-    finally:
-        broker.stop()
 
 
 def report(sidecar: Sidecar, heard: Ear, watch: Watch, figures: dict[str, Any], deadline_s: float) -> dict[str, Any]:

@@ -140,21 +140,22 @@ async def _command(*words: str) -> asyncio.subprocess.Process:
 
 async def tried(sender: Sender, folder: Path) -> tuple[float, str, str, list[str]]:
     """Seconds until `run` names it, infinite: never; what `check` and the monitor say; the lines of `run`."""
-    broker = Mosquitto(folder)
-    broker.start()
+    with Mosquitto(folder) as broker:
+        return await _tried(sender, folder, broker.url)
+
+
+async def _tried(sender: Sender, folder: Path, url: str) -> tuple[float, str, str, list[str]]:
     config = folder / "sidecar" / "sidecar.toml"
-    words = ["init", str(config.parent), "--features", "rate_saccades", "--broker", broker.url]
+    words = ["init", str(config.parent), "--features", "rate_saccades", "--broker", url]
     await asyncio.to_thread(subprocess.run, [EYESTREAM, *words], check=True, stdout=subprocess.DEVNULL)
     config.write_text(config.read_text() + f'\n[source]\nkind = "mqtt"\nrate_hz = {RATE_HZ}\n')
     device = re.search(r'(?m)^id = "(.*)"', config.read_text())[1]  # type: ignore[index]
     run = await _command("run", "--config", str(config))
     lines: list[str] = []
     await _named(run, "waiting for the first row", lines)
-    watch, ready, begun = Watch(BrokerSettings(broker.url)), asyncio.Event(), asyncio.Event()
+    watch, ready, begun = Watch(BrokerSettings(url)), asyncio.Event(), asyncio.Event()
     tasks = [asyncio.create_task(watch.run(5.0, ready))]
-    tasks += [
-        asyncio.create_task(_send(sender, broker.url, sender.device or device, begun)) for _ in range(1 + sender.twice)
-    ]
+    tasks += [asyncio.create_task(_send(sender, url, sender.device or device, begun)) for _ in range(1 + sender.twice)]
     try:
         await begun.wait()
         since = time.monotonic() + (sender.ends_s if np.isfinite(sender.ends_s) else 0.0)
@@ -179,7 +180,6 @@ async def tried(sender: Sender, folder: Path) -> tuple[float, str, str, list[str
         await asyncio.gather(*tasks, return_exceptions=True)
         run.terminate()
         await run.wait()
-        broker.stop()
 
 
 def main() -> int:
