@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from eyestream.errors import ConfigError, LinkError
 from eyestream.ops.check_ports import NO_PORTS, Port, Ports, name_finding
-from eyestream.ops.check_private import owner_finding, probe_id, size_finding
+from eyestream.ops.check_private import listening, owner_finding, probe_id, size_finding
 from eyestream.ops.findings import Finding, bad, good
 from eyestream.rim.config import BrokerSettings, LoginSettings, Settings
 from eyestream.rim.mqtt.endpoint import Endpoint
@@ -226,13 +226,12 @@ async def _retention(people: Mapping[str, Endpoint], settings: Settings, probe: 
     for endpoint in people.values():
         await _publish(endpoint, probe, b"kept", retain=True)
 
-    async def wait() -> None:
-        pass
-
-    heard = await _overhear({_SIDECAR: people[_SIDECAR]}, [probe, *topics], wait)
+    heard: list[Message] = []
+    async with listening([(people[_SIDECAR], heard.append)], [probe, *topics]):
+        await asyncio.sleep(SETTLE_SECONDS)
     for endpoint in people.values():
         await _publish(endpoint, probe, b"", retain=True)  # forget the probe
-    return bad(what, "a retained message is there", remedy) if any(m.retain for m in heard[_SIDECAR]) else good(what)
+    return bad(what, "a retained message is there", remedy) if any(m.retain for m in heard) else good(what)
 
 
 async def _private_rights(people: Mapping[str, Endpoint], streams: list[str]) -> list[Finding]:
@@ -283,27 +282,9 @@ async def _overhear(
 ) -> dict[str, list[Message]]:
     """Messages that each listener hears while `act` runs and shortly after."""
     heard: dict[str, list[Message]] = {name: [] for name in listeners}
-    ready = {name: asyncio.Event() for name in listeners}
-    done = asyncio.Event()
-
-    async def listen(name: str) -> None:
-        with contextlib.suppress(LinkError):
-            async with connect(listeners[name], client_id=probe_id(), deliver=heard[name].append) as link:
-                for topic_filter in filters:
-                    with contextlib.suppress(LinkError):
-                        await link.subscribe(topic_filter, 1)
-                ready[name].set()
-                await done.wait()
-        ready[name].set()  # also where nobody gets in: the others must not wait for this one
-
-    async with asyncio.TaskGroup() as group:
-        for name in listeners:
-            group.create_task(listen(name), name=f"listen as {name}")
-        for event in ready.values():
-            await event.wait()
+    async with listening([(listeners[name], heard[name].append) for name in listeners], filters):
         await act()
         await asyncio.sleep(SETTLE_SECONDS)  # what must not arrive has no event
-        done.set()
     return heard
 
 

@@ -14,7 +14,7 @@ no word for it. So a small message goes after the probe, on the same topic, whos
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -66,7 +66,8 @@ async def size_finding(sidecar: Endpoint, readers: Iterable[Endpoint], plan: Pla
         size = _probe_bytes(plan, topic)
     except PayloadError as error:
         return bad(what, f"there can be none: {error}", "Correct [[stream]]")
-    async with _listening(readers, topic) as echo:
+    echo = _Echo()
+    async with listening([(reader, echo.hear) for reader in readers], [topic]):
         if await _fate(sidecar, topic, len(_MARK), echo) not in {None, _DROPPED}:
             return bad(
                 what,
@@ -123,28 +124,28 @@ class _Echo:
 
 
 @contextlib.asynccontextmanager
-async def _listening(readers: Iterable[Endpoint], topic: str) -> AsyncIterator[_Echo]:
-    """Listen as everybody who gets in and is let subscribe, beside the body."""
-    echo = _Echo()
+async def listening(
+    listeners: Iterable[tuple[Endpoint, Callable[[Message], None]]], filters: Iterable[str]
+) -> AsyncIterator[None]:
+    """Listen beside the body as each of these, who is given what comes; who is not let in hears nothing."""
 
-    async def listen(reader: Endpoint, ready: asyncio.Event) -> None:
+    async def listen(who: Endpoint, deliver: Callable[[Message], None], ready: asyncio.Event) -> None:
         try:
-            async with connect(reader, client_id=probe_id(), deliver=echo.hear) as link:
-                await link.subscribe(topic, 1)
+            async with connect(who, client_id=probe_id(), deliver=deliver) as link:
+                for topic_filter in filters:
+                    with contextlib.suppress(LinkError):  # refused: the others may be granted
+                        await link.subscribe(topic_filter, 1)
                 ready.set()
                 await asyncio.Event().wait()
         except LinkError:
-            pass  # who is not let in, or not let subscribe, hears nothing
-        finally:
-            ready.set()
+            ready.set()  # the others must not wait for this one
 
     async with asyncio.TaskGroup() as group:
-        started = [(listen(reader, ready), ready) for reader in readers for ready in [asyncio.Event()]]
-        tasks = [group.create_task(listener, name="listen for the probe") for listener, _ in started]
+        started = [(group.create_task(listen(*one, ready)), ready) for one in listeners for ready in [asyncio.Event()]]
         for _, ready in started:
             await ready.wait()
-        yield echo
-        for task in tasks:
+        yield
+        for task, _ in started:
             task.cancel()
 
 

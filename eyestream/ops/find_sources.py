@@ -6,6 +6,7 @@ What comes is counted, for a rate, and nothing of it is kept or said.
 
 import asyncio
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,59 +106,34 @@ async def _capture(host: str, seconds: float) -> FoundSource | None:
 
 async def _counted(taken: FoundSource, source: neon.NeonSource | core.CoreSource, seconds: float) -> FoundSource | None:
     """Run a source for a while; None where nobody is, and why where somebody is whose gaze is not taken."""
-    loop, heard = asyncio.get_running_loop(), _Count()
+    loop = asyncio.get_running_loop()
+    first, last, count = math.nan, math.nan, 0
 
     def take(records: GazeColumns) -> None:
-        heard.add(len(records.time), loop.time())
+        nonlocal first, last, count
+        if len(records.time):
+            last, count = loop.time(), count + len(records.time)
+            first = last if math.isnan(first) else first
 
     away: LinkError | None = None
+    work = asyncio.ensure_future(source.run(take))
+    until = loop.time() + seconds + 3.5
     try:
-        async with asyncio.timeout(seconds + 3.5):
-            await _until(source.run(take), lambda: heard.lasted >= seconds)
-    except TimeoutError:
-        pass
+        while not work.done() and loop.time() < until and not last - first >= seconds:
+            await asyncio.wait({work}, timeout=0.05)
+        if work.done():
+            work.result()
     except LinkError as error:
         away = error
-    if heard.rate_hz is not None:
-        return dataclasses.replace(taken, rate_hz=round(heard.rate_hz, 1))
+    finally:
+        work.cancel()
+        await asyncio.wait({work})
+    if last > first:
+        return dataclasses.replace(taken, rate_hz=round((count - 1) / (last - first), 1))
     if away is not None and not str(away).startswith(_IS_ONE):
         return None
     came = "".join(f"; what came was {reason}" for reason, _ in source.refused.most_common(1))
     return FoundSource(taken.kind, taken.name, None, (), {}, str(away or f"it answers, and sends no gaze{came}"))
-
-
-class _Count:
-    """Samples, and between which times."""
-
-    def __init__(self) -> None:
-        self._first: float | None = None
-        self._last, self._number = 0.0, 0
-
-    def add(self, number: int, now: float) -> None:
-        if number:
-            self._first = now if self._first is None else self._first
-            self._last, self._number = now, self._number + number
-
-    @property
-    def lasted(self) -> float:
-        return 0.0 if self._first is None else self._last - self._first
-
-    @property
-    def rate_hz(self) -> float | None:
-        return (self._number - 1) / self.lasted if self._number > 1 and self.lasted > 0 else None
-
-
-async def _until(work: Any, holds: Any) -> None:
-    """Await `work` until it ends or `holds()`."""
-    task = asyncio.ensure_future(work)
-    try:
-        while not task.done() and not holds():
-            await asyncio.wait({task}, timeout=0.05)
-        if task.done():
-            task.result()
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
 
 
 def _outlets(seconds: float) -> list[FoundSource]:
