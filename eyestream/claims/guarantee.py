@@ -34,11 +34,51 @@ class Guarantee(Facts):
 
     def sentences(self) -> list[tuple[str, str]]:
         """(topic, sentence) pairs, in the order in which they should be read."""
-        return _sentences(self)
+        if not self.differential:
+            return [("claim", self.statement)]
+        return [
+            ("claim", self.statement),
+            *([] if self.in_short is None else [("in short", self.in_short)]),
+            *([] if self.purpose is None else [("purpose", self.purpose)]),
+            *([] if self.protection.use is None else [("use", f"good for {self.protection.use}")]),
+            ("unit", _unit(self)),
+            *((fact.topic, fact.words) for fact in self.own),
+            (self.loss.unit, self.loss.figures()),
+            *([("any time", _any_time(self))] if self.in_any else []),
+            ("odds", _odds(self)),
+            *([("streams", _streams(self))] if self.streams else []),
+            ("guessing", _guessing(self)),
+            ("correlation", NO_CLASS if self.correlated is None else self.correlated.words()),
+            *((scope.unit, scope.why) for scope in self.scopes),
+            *([] if self.borders is None else [("session borders", self.borders.words())]),
+            *([] if self.error is None else [("error", self.error)]),
+            (
+                "person",
+                "the sum over everything ever released from that person, by all devices, sidecars and replays. At "
+                "common settings that sum is large: what stands against re-identification then is measured, not proved",
+            ),
+            ("noise", self.protection.law),
+            ("exact", self.protection.exact),
+            ("sampler", self.protection.sampler),
+            ("entropy", self.protection.entropy),
+            (
+                "attacker",
+                f"anybody {self.protection.attacker}, who may know this code, its configuration and calibration, every "
+                f"release, and anything else. Trusted: {', '.join(self.standing.trusted[:-1])}, and "
+                f"{self.standing.trusted[-1]}",
+            ),
+            *([] if self.standing.log is None else [("log", self.standing.log)]),
+            ("not protected", "; ".join(self.standing.not_protected)),
+            (
+                "not claimed",
+                "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as "
+                "published for CFPA and DCFPA: one person contributes all chunks, so their losses add up",
+            ),
+        ]
 
     def text(self) -> str:
         """`sentences` as lines of text."""
-        return "\n".join(f"{topic}: {sentence}" for topic, sentence in _sentences(self))
+        return "\n".join(f"{topic}: {sentence}" for topic, sentence in self.sentences())
 
     def claim(self) -> dict[str, object]:
         """For machines: plain values that JSON knows."""
@@ -68,24 +108,27 @@ def guarantee_of(mechanism: Mechanism, deployment: Deployment, correlated: "Corr
 
 
 def guarantee_of_recording(mechanism: Mechanism, calibration: Calibration, levels: int = 1) -> Guarantee:
-    """The guarantee of chunks of a recording, released file to file: no ceilings. FPA derives its own calibration."""
-    window_s = mechanism.domain.window_s(calibration)
-    gains = [mechanism.faded(level).gain for level in range(levels)] if is_certified(mechanism.noise) else [None]
+    """The guarantee of chunks of a recording, released file to file: no ceilings.
+
+    `calibration` is the one that was asked for: a mechanism may have derived its own from it.
+    """
+    window_s, seconds = mechanism.domain.window_s(calibration), mechanism.n / calibration.rate_hz
+    gains = [mechanism.faded(level).gain for level in range(levels)] if is_certified(mechanism.noise) else []
     return Guarantee(
         promise=mechanism.promised,
         scopes=(),
         standing=TrustModel.of_recording(),
-        own=mechanism.facts(mechanism.n / calibration.rate_hz),
-        gain=None if gains[0] is None else max(gain for gain in gains if gain is not None),
+        own=mechanism.facts(seconds),
+        gain=max((gain for gain in gains if gain is not None), default=None),
         protection=mechanism.protection,
         mechanism=mechanism.name,
         calibration=calibration.content_hash,
         version=product(),
         n=mechanism.n,
-        seconds=mechanism.n / calibration.rate_hz,
+        seconds=seconds,
         features=mechanism.features,
         in_any={} if window_s is None else _in_any(mechanism.loss, mechanism.n, _rows_of(calibration, window_s)),
-        unit=mechanism.domain.unit(mechanism.n, mechanism.features, mechanism.n / calibration.rate_hz),
+        unit=mechanism.domain.unit(mechanism.n, mechanism.features, seconds),
         shown_by=entry_of(mechanism.name).shown_by if mechanism.name in names() else {},
     )
 
@@ -98,51 +141,6 @@ def _in_any(loss: Loss, n: int, stream: StreamSpec) -> dict[int, Fraction]:
 def _rows_of(calibration: Calibration, window_s: float) -> StreamSpec:
     """Rows of a recording, each of which describes so many seconds of gaze."""
     return StreamSpec("rows", 0, calibration.names, calibration.units, calibration.rate_hz, window_s=window_s)
-
-
-def _sentences(made: Facts) -> list[tuple[str, str]]:
-    """(topic, sentence) pairs, in the order in which they should be read."""
-    if not made.differential:
-        return [("claim", made.statement)]
-    return [
-        ("claim", made.statement),
-        *([] if made.in_short is None else [("in short", made.in_short)]),
-        *([] if made.purpose is None else [("purpose", made.purpose)]),
-        *([] if made.protection.use is None else [("use", f"good for {made.protection.use}")]),
-        ("unit", _unit(made)),
-        *((fact.topic, fact.words) for fact in made.own),
-        (made.loss.unit, made.loss.figures()),
-        *([("any time", _any_time(made))] if made.in_any else []),
-        ("odds", _odds(made)),
-        *([("streams", _streams(made))] if made.streams else []),
-        ("guessing", _guessing(made)),
-        ("correlation", NO_CLASS if made.correlated is None else made.correlated.words()),
-        *((scope.unit, scope.why) for scope in made.scopes),
-        *([] if made.borders is None else [("session borders", made.borders.words())]),
-        *([] if made.error is None else [("error", made.error)]),
-        (
-            "person",
-            "the sum over everything ever released from that person, by all devices, sidecars and replays. At "
-            "common settings that sum is large: what stands against re-identification then is measured, not proved",
-        ),
-        ("noise", made.protection.law),
-        ("exact", made.protection.exact),
-        ("sampler", made.protection.sampler),
-        ("entropy", made.protection.entropy),
-        (
-            "attacker",
-            f"anybody {made.protection.attacker}, who may know this code, its configuration and calibration, every "
-            f"release, and anything else. Trusted: {', '.join(made.standing.trusted[:-1])}, and "
-            f"{made.standing.trusted[-1]}",
-        ),
-        *([] if made.standing.log is None else [("log", made.standing.log)]),
-        ("not protected", "; ".join(made.standing.not_protected)),
-        (
-            "not claimed",
-            "that epsilon of a chunk holds for a whole recording 'by parallel composition over chunks', as "
-            "published for CFPA and DCFPA: one person contributes all chunks, so their losses add up",
-        ),
-    ]
 
 
 def _unit(made: Facts) -> str:

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import sys
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from eyestream.cli.progress import busy
 from eyestream.errors import ConfigError
 from eyestream.ops.check_brokers import Others, addresses_elsewhere, broker_findings, laptop_findings, others_of
 from eyestream.ops.check_deployment import deployment_findings, root_of
-from eyestream.ops.check_host import added_findings, configuration_findings, host_findings
+from eyestream.ops.check_host import configuration_findings, host_findings
 from eyestream.ops.check_ports import NO_PORTS, ports_of, web_findings, web_port_of
 from eyestream.ops.check_trackers import tracker_findings
 from eyestream.ops.deployment.accounts import become_owner
@@ -84,7 +83,7 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
             raise ConfigError(
                 "--laptop, --tracker and --application try the brokers of a sidecar, and not those of a fleet"
             )
-        return added_findings(settings, options.config, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
+        return host_findings(settings, options.config, configuration_findings(settings, options.config))
     tracker = None if options.tracker is None else config.load_login(options.tracker)
     application = None if options.application is None else config.load_login(options.application)
     root = root_of(options.config)
@@ -109,5 +108,4 @@ def _findings(options: argparse.Namespace) -> list[Finding]:
         found += [] if web is None else await web_findings(web)
         return found + await tracker_findings(made.plan)
 
-    host = host_findings(settings, options.config, made, wall=time.time, monotonic=time.monotonic, pause=time.sleep)
-    return found + host + asyncio.run(brokers())
+    return found + host_findings(settings, options.config, made) + asyncio.run(brokers())

@@ -3,11 +3,10 @@
 A live sidecar has one ledger of epsilon: it releases under `DifferentialPrivacy` alone (`require_differential`). What
 releases recordings and corpora offline takes every `Claim`, and `claim.json` names it.
 
-A `Loss` is what a release costs: of which unit, between which neighbours, how much, and how it adds up.
-
-Losses are exact: epsilon and delta are rational numbers, taken from the float that a mechanism was built with. Sums are
-by basic composition (Dwork and Roth, Foundations and Trends in TCS 9(3-4), 2014, theorem 3.16), which also holds when a
-release depends on earlier ones.
+A `Loss` is what a release costs: how much, for which unit and neighbours, and how it adds up. Losses are exact: epsilon
+and delta are rational numbers, taken from the float that a mechanism was built with. Sums are by basic composition
+(Dwork and Roth, Foundations and Trends in TCS 9(3-4), 2014, theorem 3.16), which also holds when a release depends on
+earlier ones.
 """
 
 from abc import ABC, abstractmethod
@@ -18,10 +17,10 @@ from typing import ClassVar, Literal
 from eyestream.errors import ConfigError
 
 Relation = Literal["replace_one"]
-"""Which inputs are neighbours: `replace_one`: those in which one unit differs, in any way inside the domain."""
+"""Which inputs are neighbours. `replace_one`: two that differ in one unit, in any way inside the domain."""
 
 Composition = Literal["sum"]
-"""How the losses of several releases make the loss of all of them: `sum`: epsilons and deltas are added."""
+"""How the losses of several releases make the loss of all of them. `sum`: epsilons and deltas are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ class DifferentialPrivacy(Claim):
     Attributes
     ----------
     loss : of one unit; neighbours, epsilon and delta.
-    of : of what, in words.
+    of : what the loss is of, in words: "one chunk of 64 rows of one device, ...".
     """
 
     kind: ClassVar[str] = "differential privacy"
@@ -160,12 +159,9 @@ class NoClaim(Claim):
 
 
 def require_differential(claim: Claim, what: str, where: str) -> None:
-    """Refuse to release `what` under another claim `where` a ledger counts epsilon.
+    """Raise ConfigError unless `claim` is differential privacy: a ledger counts epsilon, and nothing else.
 
-    Raises
-    ------
-    ConfigError
-        naming the claim.
+    `what` would be released and `where`, in words, are for the error.
     """
     if not isinstance(claim, DifferentialPrivacy):
         raise ConfigError(

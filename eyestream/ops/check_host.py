@@ -2,6 +2,7 @@
 
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,11 +43,14 @@ def host_findings(
     path: Path,
     made: ConfigurationFindings,
     *,
-    wall: Callable[[], float],
-    monotonic: Callable[[], float],
-    pause: Callable[[float], None],
+    wall: Callable[[], float] = time.time,
+    monotonic: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
 ) -> list[Finding]:
     """All findings that need no broker.
+
+    A configuration with a table of another distribution has neither ledger nor links of its own: the table finds out
+    how those are.
 
     Parameters
     ----------
@@ -59,31 +63,18 @@ def host_findings(
     pause
         Waits for so many seconds.
     """
+    added = settings.added
     return [
-        *_files(settings, path),
+        _kept("the configuration is not for others to change", path, _OTHERS_WRITE, "go-w"),
+        *(_files(settings) if added is None else ()),
         _memory(),
         _clock(wall, monotonic, pause),
         *made.findings,
-        *_ledger(settings, made.plan, int(wall()) // _SECONDS_A_DAY),
-    ]
-
-
-def added_findings(
-    settings: Settings,
-    path: Path,
-    *,
-    wall: Callable[[], float],
-    monotonic: Callable[[], float],
-    pause: Callable[[float], None],
-) -> list[Finding]:
-    """Findings of `host_findings`, where a table that another distribution adds knows the ledgers and the links."""
-    assert settings.added is not None
-    return [
-        _kept("the configuration is not for others to change", path, _OTHERS_WRITE, "go-w"),
-        _memory(),
-        _clock(wall, monotonic, pause),
-        *configuration_findings(settings, path).findings,
-        *(Finding(*one) for one in settings.added.findings(settings)),
+        *(
+            _ledger(settings, made.plan, int(wall()) // _SECONDS_A_DAY)
+            if added is None
+            else (Finding(*one) for one in added.findings(settings))
+        ),
     ]
 
 
@@ -97,11 +88,11 @@ def configuration_findings(settings: Settings, path: Path) -> ConfigurationFindi
     except OperatorError as error:
         remedy = "Correct [[stream]], [stream.privacy], [budget] or [[source]]"
         return ConfigurationFindings(tuple(bad(what, line, remedy) for line in str(error).splitlines()), None)
-    return ConfigurationFindings((good(what), *_hours(plan), *_gaze(plan)), plan)
+    return ConfigurationFindings((good(what), *_streams(plan), *_gaze(plan)), plan)
 
 
-def _files(settings: Settings, path: Path) -> Iterator[Finding]:
-    yield _kept("the configuration is not for others to change", path, _OTHERS_WRITE, "go-w")
+def _files(settings: Settings) -> Iterator[Finding]:
+    """Whether secrets, ledger and second place are private."""
     named = [
         (table, key, file)
         for table, broker in (("private", settings.private), ("raw", settings.raw))
@@ -163,38 +154,39 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
     return good(what)
 
 
-def _hours(plan: Plan) -> Iterator[Finding]:
-    """Findings on the result of a purpose, and on how long the ceilings last."""
+def _streams(plan: Plan) -> Iterator[Finding]:
+    """Of each stream: what its purpose comes to, how long its ceilings last, what computes it, and warnings."""
     for name, stream in plan.streams.items():
         if stream.purpose is not None:
             yield good(f"the purpose of {name} comes to: {stream.purpose}")
         yield good(f"the ceilings of {name} last: {stream.lasting}")
-        yield from _transforms(name, stream.mechanism)
+        if "transform" in entry_of(stream.mechanism.name).options.__struct_fields__:
+            yield good(_transform(name, stream.mechanism))
         for line in stream.warnings:
             yield good(f"{name} can be released, but its {line}")
 
 
-def _transforms(name: str, mechanism: Mechanism) -> Iterator[Finding]:
-    """What computes the coefficients of a mechanism that has any."""
-    if "transform" in entry_of(mechanism.name).options.__struct_fields__:
-        way: Any = mechanism.options.get("transform", "auto")
-        found = used(mechanism.n, max(mechanism.k), way)
-        yield good(f"{found} computes the coefficients of {name}" + " (pyFFTW is not installed)" * (found == "numpy"))
+def _transform(name: str, mechanism: Mechanism) -> str:
+    way: Any = mechanism.options.get("transform", "auto")
+    found = used(mechanism.n, max(mechanism.k), way)
+    return f"{found} computes the coefficients of {name}" + " (pyFFTW is not installed)" * (found == "numpy")
 
 
 def _gaze(plan: Plan) -> Iterator[Finding]:
     """Findings on the front ends in this process, and on the cost of a second of gaze."""
     for name, stream in plan.streams.items():
-        calibration = stream.mechanism.calibration
+        calibration, takes_off = stream.mechanism.calibration, stream.mechanism.calibration.takes_off
+        # What is taken off the rows, a baseline or a history, is the first fact; a second in it costs more.
+        which = "" if takes_off is None else f" that enters no {stream.mechanism.facts(stream.chunk_s)[0].topic}"
         for profile, mark in stream.marks:
-            facts = stream.mechanism.facts(stream.chunk_s) if calibration.takes_off is not None else ()
-            which = f" that enters no {facts[0].topic}" if facts else ""
-            same = calibration.check_front_end(mark)
-            other = "its detector and another tracker: `eyestream fit` says whether yours fits"
-            known = "the same" if same else other
+            made_with = (
+                "the same"
+                if calibration.check_front_end(mark)
+                else "its detector and another tracker: `eyestream fit` says whether yours fits"
+            )
             yield good(
                 f"front end {mark.front_end} makes rows of {name} from gaze of profile {profile.name}; the calibration "
-                f"was made with {known}"
+                f"was made with {made_with}"
             )
             yield good(
                 f"one second of gaze{which} enters up to {stream.touched} chunks of {name}, epsilon "
@@ -213,20 +205,19 @@ def _ledger(settings: Settings, plan: Plan | None, today: int) -> Iterator[Findi
     if plan is None:
         yield bad(what, "what it must fit cannot be used", "Correct the configuration first, as said above")
         return
-    window, odometers, latest = settings.budget.window_chunks, reading.odometers, reading.days.latest
-    other = [
-        (key, counted.chunk, counted.window, served.n)
-        for key, (served, _) in plan.served.items()
-        if key.device in odometers and (counted := odometers[key.device].streams.get(key.stream)) is not None
-        if (counted.chunk, counted.window) != (served.n, window)
-    ]
-    if other:
-        key, chunk, slots, n = other[0]
-        yield bad(
-            what,
-            f"it counts {key} in chunks of {chunk} rows and windows of {slots}, the configuration in {n} and {window}",
-            "The next session starts with a full window: run it once to take that over, or go back to the old values",
-        )
+    window, latest = settings.budget.window_chunks, reading.days.latest
+    for key, (served, _) in plan.served.items():
+        spent = reading.odometers.get(key.device)
+        counted = None if spent is None else spent.streams.get(key.stream)
+        if counted is not None and (counted.chunk, counted.window) != (served.n, window):
+            yield bad(
+                what,
+                f"it counts {key} in chunks of {counted.chunk} rows and windows of {counted.window}, the configuration "
+                f"in {served.n} and {window}",
+                "The next session starts with a full window: run it once to take that over, or go back to the old "
+                "values",
+            )
+            break
     else:
         yield good(what)
     if latest > today:

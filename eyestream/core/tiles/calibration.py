@@ -46,14 +46,14 @@ class TileCalibration:
     lost
         (2, 2) from a slot with gaze, and from a lost one, to either; each row sums to `SHARE`.
     prior_slots
-        For how many slots of a session's own habit the prior counts.
+        The prior weighs as much as this many slots of a session.
     source
         What it was made from, for people.
 
     Raises
     ------
     CalibrationError
-        when the figures are not such.
+        when an array has another shape, type or sum, or a figure is out of its range.
     """
 
     field: Field
@@ -72,8 +72,9 @@ class TileCalibration:
         field, steps, modes = self.field, len(self.across), len(self.shares)
         sums = [(self.across, SHARE), (self.upright, SHARE), (self.lost, SHARE)]
         sums += [(self.shares, SHARE), (self.scatter, SHARE), (self.changes, SHARE), (self.prior.reshape(-1), UNIT)]
-        fine = {
-            "a field of at most 4096 cells": field.rows >= 2 <= field.columns and field.cells <= _MOST_CELLS,
+        # What must hold, by its words in the error. All are looked at, so that one error names all that is wrong.
+        holds = {
+            "a field of at most 4096 cells": min(field.rows, field.columns) >= 2 and field.cells <= _MOST_CELLS,
             "cells of 0.1 to 30 degrees": 0.1 <= field.cell_deg <= 30.0,
             "a slot of 0.1 to 60 s": _SHORTEST_US <= self.slot_us <= _LONGEST_US,
             "1 to 10^6 slots of the prior": 1 <= self.prior_slots <= 1_000_000,
@@ -88,9 +89,9 @@ class TileCalibration:
             "whole numbers from 0": all(array.dtype == np.int32 and (array >= 0).all() for _, array in self.arrays()),
             "sums": all((array.sum(axis=-1, dtype=np.int64) == total).all() for array, total in sums),
         }
-        wrong = [expected for expected, holds in fine.items() if not holds]
-        if wrong:
-            raise CalibrationError(f"calibration of tiles: expected {'; '.join(wrong)}")
+        if not all(holds.values()):
+            expected = "; ".join(words for words, is_so in holds.items() if not is_so)
+            raise CalibrationError(f"calibration of tiles: expected {expected}")
 
     @property
     def slot_s(self) -> float:

@@ -134,7 +134,7 @@ class Pipeline:
     ) -> None:
         self._ledger, self._levels, self._number = ledger, levels, number
         self.worn: dict[str, int] = {}
-        self._between: dict[str, int] = {}
+        self._between: dict[str, int] = {}  # devices that nobody wears yet, by the number of their last switch
         self._switches, self.resumed = 0, False
         self._today = today
         self._publish = publish
@@ -254,23 +254,23 @@ class Pipeline:
             del self._between[device]
 
     def _of_wearer(self, served: _Served, rows: RawRows, at: float) -> RawRows | str:
-        """The rows with the number of who wears the device; or why they are refused.
+        """The rows with the number of the wearer; or the reason why they are refused.
 
-        After a switch, rows that were on their way or describe gaze of before are another person's, and after a pause
-        those of it are nobody's. Those that the clock of this process made began anew.
+        After a switch, and after a pause, a row may describe gaze of before it: for `shared_s` none is taken. Rows that
+        a clock in this process made describe none, as their maker began again with the switch or the pause.
         """
         device = served.stream.key.device
         if served.since == -math.inf and (device in self.worn or self.resumed):
-            # It was named in a life before, perhaps a moment before its end: what comes first is as after a switch.
+            # The first rows of this life. The life before may have ended a moment after a switch, or after a pause.
             served.since, served.why = math.nextafter(at, -math.inf), "switched" if device in self.worn else "paused"
         until = served.since + (0.0 if rows.due is not None else served.stream.settings.shared_s)
         if device in self._between or at <= served.since or at < until:
             return served.why
-        own = self._number(device, str(rows.wearer)) if rows.wearer and self._number else rows.wearer
-        named = self.worn.get(device, 0)
-        if named and own not in (0, named):
+        by_tracker = self._number(device, str(rows.wearer)) if rows.wearer and self._number else rows.wearer
+        by_runtime = self.worn.get(device, 0)
+        if by_runtime and by_tracker not in (0, by_runtime):
             return "wearer"
-        wearer = named or own
+        wearer = by_runtime or by_tracker
         return rows if wearer == rows.wearer else msgspec.structs.replace(rows, wearer=wearer)
 
     def feed(self, arrival: Arrival | RowArrival) -> None:
@@ -309,15 +309,14 @@ class Pipeline:
             self.reject(own, arrival.topic, arrival.at)
             return
         self._messages.taken += 1
-        known = served.stream.rows
-        stale, refused, others = known.stale_session, known.refused, known.wearer
+        counters = served.stream.rows
+        before = counters.stale_session, counters.wearer, counters.refused
         self._carry_out(served, served.stream.feed(own, arrival.at))
-        if known.stale_session > stale:
-            self._refusals.note(settings.key, "stale_session", arrival.at)
-        elif known.wearer > others:
-            self._refusals.note(settings.key, "wearer", arrival.at)
-        elif known.refused > refused:
-            self._refusals.note(settings.key, "mark", arrival.at)
+        after = counters.stale_session, counters.wearer, counters.refused
+        for reason, now, then in zip(("stale_session", "wearer", "mark"), after, before, strict=True):
+            if now > then:
+                self._refusals.note(settings.key, reason, arrival.at)
+                break
 
     async def run_turn(self, arrivals: Iterable[Arrival | RowArrival], now: float) -> None:
         """Take messages in the order of their arrival, let the clock close what is due by `now`, then reserve.
