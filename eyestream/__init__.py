@@ -73,37 +73,23 @@ __all__ = [
     "subscribe",
 ]
 
-_HOME = {
-    "CFPA": ("core.mechanisms", "CFPA"),
-    "DCFPA": ("core.mechanisms", "DCFPA"),
-    "KLT": ("core.mechanisms", "KLT"),
-    "LPA": ("core.mechanisms", "LPA"),
-    "BrokerSettings": ("rim.config", "BrokerSettings"),
-    "Budget": ("wire.status", "Budget"),
-    "CalibrationError": ("errors", "CalibrationError"),
-    "Chunk": ("sdk.chunk", "Chunk"),
-    "ConfigError": ("errors", "ConfigError"),
-    "Connection": ("sdk.chunks", "Connection"),
-    "EyestreamError": ("errors", "EyestreamError"),
-    "Found": ("sdk.discovery", "Found"),
-    "Gap": ("sdk.chunks", "Gap"),
-    "LedgerError": ("errors", "LedgerError"),
-    "LinkError": ("errors", "LinkError"),
-    "OdometerWatch": ("sdk.odometer", "OdometerWatch"),
-    "OperatorError": ("errors", "OperatorError"),
-    "OtherLedger": ("sdk.odometer", "OtherLedger"),
-    "PayloadError": ("errors", "PayloadError"),
-    "Publisher": ("sdk.publisher", "Publisher"),
-    "RecordingError": ("errors", "RecordingError"),
-    "Silence": ("sdk.chunks", "Silence"),
-    "Status": ("wire.status", "Status"),
-    "WentBack": ("sdk.odometer", "WentBack"),
-    "discover": ("sdk.discovery", "discover"),
-    "listen": ("sdk.subscriber", "listen"),
+_NAMES = {
+    "core.mechanisms": "CFPA DCFPA KLT LPA",
+    "core.whole": "release_rows",
+    "errors": "CalibrationError ConfigError EyestreamError LedgerError LinkError OperatorError "
+    "PayloadError RecordingError",
+    "rim.config": "BrokerSettings",
+    "sdk.chunk": "Chunk",
+    "sdk.chunks": "Connection Gap Silence",
+    "sdk.discovery": "Found discover",
+    "sdk.odometer": "OdometerWatch OtherLedger WentBack",
+    "sdk.publisher": "Publisher",
+    "sdk.subscriber": "listen subscribe",
+    "wire.status": "Budget Status",
+}
+_HOME = {name: (module, name) for module, names in _NAMES.items() for name in names.split()} | {
     "load_calibration": ("rim.files.calibrations", "load"),
     "load_recording": ("rim.files.recordings", "load"),
-    "release_rows": ("core.whole", "release_rows"),
-    "subscribe": ("sdk.subscriber", "subscribe"),
 }
 
 

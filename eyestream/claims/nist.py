@@ -94,12 +94,10 @@ class Answer:
 def answers(made: Facts) -> tuple[Answer, ...]:
     """Answer every point for a guarantee of differential privacy."""
     said = (*_claimed(made), *_algorithm(made), *_implementation(made), *_around(made))
-    return tuple(Answer(point, answer, _shown_by(made, point)) for point, answer in said)
-
-
-def _shown_by(made: Facts, point: str) -> tuple[str, ...]:
-    """Tests of every mechanism, and those of this one."""
-    return (*OF_EVERY.get(point, ()), *made.shown_by.get(OF_ONE.get(point, ""), ()))
+    return tuple(
+        Answer(point, answer, (*OF_EVERY.get(point, ()), *made.shown_by.get(OF_ONE.get(point, ""), ())))
+        for point, answer in said
+    )
 
 
 def _claimed(made: Facts) -> Said:

@@ -14,14 +14,9 @@ import threading
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from eyestream.errors import LinkError
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
-    from threading import ExceptHookArgs
 
 
 class JsonLines(logging.Formatter):
@@ -165,20 +160,11 @@ def _frames(error: BaseException) -> str:
 
 def hide_messages() -> None:
     """From now on, no error that ends the process or a thread, or that cannot be raised, tells its message."""
-    sys.excepthook = _of_process
-    threading.excepthook = _of_thread
-    sys.unraisablehook = _unraisable
+    sys.excepthook = lambda kind, error, trace: _tell(error)
+    threading.excepthook = lambda given: _tell(given.exc_value)
+    sys.unraisablehook = lambda given: _tell(given.exc_value)
 
 
-def _of_process(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    sys.stderr.write(traceback_without_message(error))
-
-
-def _of_thread(given: "ExceptHookArgs") -> None:
-    if given.exc_value is not None:
-        sys.stderr.write(traceback_without_message(given.exc_value))
-
-
-def _unraisable(given: "UnraisableHookArgs") -> None:
-    if given.exc_value is not None:
-        sys.stderr.write(traceback_without_message(given.exc_value))
+def _tell(error: BaseException | None) -> None:
+    if error is not None:
+        sys.stderr.write(traceback_without_message(error))

@@ -61,9 +61,6 @@ def _told(one: FoundSource) -> str:
     if one.refused:
         return "\n".join([*lines, f"  refused: {one.refused}"])
     plain = {key: value for key, value in one.source.items() if key != "options"}
-    lines += ["  [source]", *(f"  {key} = {_toml(value)}" for key, value in plain.items()), "  [source.options]"]
-    return "\n".join([*lines, *(f"  {key} = {_toml(value)}" for key, value in one.source["options"].items())])
-
-
-def _toml(value: Any) -> str:
-    return json.dumps(value)  # texts and numbers are written alike
+    for head, table in (("[source]", plain), ("[source.options]", one.source["options"])):
+        lines += [f"  {head}", *(f"  {key} = {json.dumps(value)}" for key, value in table.items())]  # as TOML has them
+    return "\n".join(lines)

@@ -80,7 +80,8 @@ def explanation(plan: Plan, state: Situation, config: str) -> list[Part]:
 
 
 def _leaves(stream: StreamPlan) -> str:
-    names, every = stream.mechanism.schema.names, _every(stream.chunk_s)
+    names, seconds = stream.mechanism.schema.names, stream.chunk_s
+    every = "Every second" if seconds == 1 else f"Every {duration(seconds) if seconds >= 1 else f'{seconds:g} s'}"
     if stream_words(stream) == _COARSE:
         return f"{every}, {_COARSE}."
     found = [words for part, words in _PARTS_OF.items() if any(part in name for name in names)]
@@ -92,10 +93,6 @@ def _leaves(stream: StreamPlan) -> str:
 def stream_words(stream: StreamPlan) -> str:
     """What a stream is about, for somebody who knows nothing of it."""
     return _COARSE if GAZE.keys() <= set(stream.mechanism.schema.names) else _FINE
-
-
-def _every(seconds: float) -> str:
-    return "Every second" if seconds == 1 else f"Every {duration(seconds) if seconds >= 1 else f'{seconds:g} s'}"
 
 
 def _who(plan: Plan, state: Situation) -> list[str]:
@@ -123,7 +120,8 @@ def _guesses(streams: Sequence[StreamPlan]) -> list[str]:
         )
     else:
         said.append(f"One message can make a guess about that moment much better. {_MANY}")
-    tested = [found[1] for stream in streams if (found := _measured(stream)) is not None]
+    measured = [measured_figures(s.mechanism, s.spec.rate_hz, s.settings.privacy.calibration) for s in streams]
+    tested = [found[1] for found in measured if found is not None]
     if tested and len(tested) == len(streams):
         worst = max(tested, key=lambda one: float(one["rate"]))
         said.append(
@@ -133,10 +131,6 @@ def _guesses(streams: Sequence[StreamPlan]) -> list[str]:
     else:
         said.append("They may recognise you.")
     return [*said, "They can see when you use the device."]
-
-
-def _measured(stream: StreamPlan) -> tuple[Mapping[str, float], Mapping[str, float]] | None:
-    return measured_figures(stream.mechanism, stream.spec.rate_hz, stream.settings.privacy.calibration)
 
 
 def _limit(streams: Sequence[StreamPlan]) -> list[str]:

@@ -194,7 +194,8 @@ def _portions(
             for i, row in enumerate(rows):
                 if len(row) != len(names):
                     raise RecordingError(f"{path}: line {line + i}: {len(row)} values, {len(names)} wanted")
-            kept = _numbered(rows, line, names.index(only[0]), only[1]) if only else list(enumerate(rows, start=line))
+            place = names.index(only[0]) if only else 0
+            kept = [(at, row) for at, row in enumerate(rows, line) if not only or row[place].strip() == only[1]]
             yield list(zip(*(row for _, row in kept), strict=True)) or [()] * len(names), [at for at, _ in kept]
             line += len(rows)
 
@@ -211,11 +212,6 @@ def _blocks(reader: Iterator[list[str]]) -> Iterator[list[list[str]]]:
         rows.pop()
     if rows:
         yield rows
-
-
-def _numbered(rows: list[list[str]], line: int, column: int, value: str) -> list[tuple[int, list[str]]]:
-    """The rows with this value in a column, with their lines."""
-    return [(number, row) for number, row in enumerate(rows, start=line) if row[column].strip() == value]
 
 
 class _NoNumberError(Exception):

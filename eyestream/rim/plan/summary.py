@@ -71,7 +71,11 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
     else:
         expected, above = found
         lines += [
-            ("signal", _signal(expected)),
+            (
+                "signal",
+                f"R squared of a stranger's changes over time: {expected['middle_own']:.2f} in the median feature, "
+                f"mean {expected['distinct_own']:.2f} (1: all)",
+            ),
             ("correlations", ", ".join(f"{label} {of:.2f}" for label, of in correlations(expected).items())),
             ("recognised", _recognised(above, table)),
             ("measured on", f"{table['people']} people, of whom half were calibrated on: {table['corpus']}"),
@@ -83,12 +87,6 @@ def summary(stream: StreamPlan) -> list[tuple[str, str]]:
 def correlations(expected: Mapping[str, Any]) -> dict[str, float]:
     """Between what was released of a stranger and the truth, of chunk means, by what a summary calls each feature."""
     return {label: float(expected["features"][name]["correlation"]) for name, label in _COMES_THROUGH.items()}
-
-
-def _signal(expected: Mapping[str, Any]) -> str:
-    """How much signal remains."""
-    median, mean = expected["middle_own"], expected["distinct_own"]
-    return f"R squared of a stranger's changes over time: {median:.2f} in the median feature, mean {mean:.2f} (1: all)"
 
 
 def _recognised(above: Mapping[str, Any], table: Mapping[str, Any]) -> str:

@@ -55,11 +55,9 @@ class _Gaze(msgspec.Struct, frozen=True):
     base_data: list[Any] = []
 
 
-def _nested(code: int, data: memoryview) -> Any:
-    return msgspec.msgpack.decode(data) if code == _NESTED else None
-
-
-_decoder = msgspec.msgpack.Decoder(_Gaze, ext_hook=_nested)
+_decoder = msgspec.msgpack.Decoder(
+    _Gaze, ext_hook=lambda code, data: msgspec.msgpack.decode(data) if code == _NESTED else None
+)
 
 
 class CoreSource:
