@@ -373,6 +373,16 @@ def test_lines_for_everybody_are_not_overlooked(by_files: Place, capsys: pytest.
     assert "gives it to everybody" in capsys.readouterr().err
 
 
+def test_a_line_that_denies_outweighs_one_that_allows(by_files: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """As mosquitto has it, wherever the line stands."""
+    acl = by_files.config.parent / "private" / "private.acl"
+    acl.write_text(f"{acl.read_text()}\nuser application\ntopic deny eyestream/v1/+/gaze/private\n")
+    by_files.type("grants")
+    said = capsys.readouterr().out
+    assert "application hears features" in said
+    assert "application hears gaze" not in said
+
+
 @pytest.mark.parametrize(
     ("topic_filter", "topic", "fits"),
     [
