@@ -251,10 +251,8 @@ class ReleaseOrder:
         ValueError
             It is no snapshot, or one of another stream.
         """
-        state, order = (
-            decode(data, _OrderState),
-            cls(settings, charge, baseline=baseline, every=every, sessions=sessions),
-        )
+        state = decode(data, _OrderState)
+        order = cls(settings, charge, baseline=baseline, every=every, sessions=sessions)
         order._device = Device.restore(settings, state.device)
         order._due.extend(chunk_of(chunk, settings) for chunk in state.due)
         order.due_count, order._failed = state.due_count, state.failed
