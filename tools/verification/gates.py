@@ -15,13 +15,13 @@ SERVICE, ALL = "the running default service", "all distributions"
 
 MOST_MODULES = {SERVICE: 109}
 MOST_LINES = {
-    SERVICE: 19_500,
-    "eyestream": 39_000,
-    "eyestream/core": 10_620,
-    "lab/eyestream_lab": 31_700,
-    "fleet/eyestream_fleet": 3_800,
+    SERVICE: 19_450,
+    "eyestream": 38_880,
+    "eyestream/core": 10_600,
+    "lab/eyestream_lab": 31_660,
+    "fleet/eyestream_fleet": 3_780,
     "openxr/eyestream_openxr": 600,
-    ALL: 75_050,
+    ALL: 74_900,
 }
 """The most that each may have; blank lines and docstrings count."""
 
