@@ -1,12 +1,15 @@
 """Figures of recognition against a count by hand, and a control that must see and must not."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from eyestream.gaze.features import NAMES
-from eyestream.rim.files.gaze import GazeRecording
+from eyestream.rim.files.gaze import GazeRecording, load_gaze
+from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.files.recordings import Recording
-from eyestream_lab.benchmark.attackers import RecognitionTrial, attack_all
+from eyestream_lab.benchmark.attackers import ATTACKERS, RecognitionTrial, attack_all
 from eyestream_lab.benchmark.figures import area_of, figures_of, rank1_of, seen_from
 from eyestream_lab.benchmark.seen import cut_alike, halves_of
 
@@ -78,3 +81,14 @@ def test_noise_on_rows_tells_nobody_and_not_how_long_a_recording_was() -> None:
             areas.append(area_of(attack_all(RecognitionTrial(known, unknown), 0, [attacker])[attacker][None]))
     assert np.mean(areas[::2]) > 0.75
     assert abs(np.mean(areas[1::2]) - 0.5) < 0.07
+
+
+@pytest.mark.parametrize("place", [",", "0.0,0.0"], ids=["lost", "still"])
+def test_a_system_that_has_lost_everything_is_judged_by_all_attackers(place: str, tmp_path: Path) -> None:
+    path = tmp_path / "gaze.csv"
+    path.write_text("t_s,x_deg,y_deg\n" + "".join(f"{i / 30:.4f},{place}\n" for i in range(2700)))
+    recording = load_gaze(path, load_profile("degrees").at_rate(30.0))
+    known, unknown = ([[half] for _ in range(3)] for half in halves_of(recording)[1:])
+    found = attack_all(RecognitionTrial(known, unknown), 0)
+    assert set(ATTACKERS) < set(found)
+    assert {name: area_of(scores[None]) for name, scores in found.items()} == dict.fromkeys(found, 0.5)
