@@ -1,13 +1,13 @@
 """What an emulated aarch64 decides, publishes, calibrates and tests, compared with this machine.
 
-    python -m tools.verification.aarch64 [--folder DIR] [FEW|ALL]
+    python -m tools.verification.aarch64 [--folder DIR] [FEW|ALL|2/7]
 
 Decisions are compared with the digests that are stored. Published messages and a calibration are compared with those
 that this machine makes of the same words and rows. ALL is every shipped calibration and every case of the tape, and
-then the tests of some rooms run there too. Needs a Debian host with apt, and network. Its packages for arm64, qemu's
-user-mode emulation and wheels of the libraries are unpacked in a folder of their own; nothing of this system is
-changed. A minute for FEW, an hour for ALL. Exit code 1 when something differs or fails, 3 when the emulation cannot be
-made.
+the tests of some rooms run there too. It goes part by part, and 2/7 is the third of its seven parts alone. Needs a
+Debian host with apt, and network. Its packages for arm64, qemu's user-mode emulation and wheels of the libraries are
+unpacked in a folder of their own; nothing of this system is changed. A minute for FEW, an hour for ALL. Exit code 1
+when something differs or fails, 3 when the emulation cannot be made.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tests.product.tape.decided import ALL, FEW, part_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = [f"manylinux_2_{minor}_aarch64" for minor in (28, 27, 17)] + ["manylinux2014_aarch64"]
@@ -115,7 +118,8 @@ def python_in(root: Path) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("which", nargs="?", choices=("FEW", "ALL"), default="FEW")
+    parts = [f"{turn}/{len(ROOMS)}" for turn in range(len(ROOMS))]
+    parser.add_argument("which", nargs="?", choices=(FEW, ALL, *parts), default=FEW)
     parser.add_argument("--folder", type=Path, help="where the emulation is kept; without it, it is made and removed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="aarch64-") as made:
@@ -128,32 +132,41 @@ def main() -> int:
         site = os.pathsep.join(map(str, (folder / "site", ROOT / "lab", ROOT / "fleet")))
         variables = {"PYTHONPATH": site, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
         variables["PYTHONHOME"] = str((folder / "root/usr").resolve())
-        found = json.loads(run(*python, "-m", "tests.product.tape.decided", options.which, **variables))
-        found |= json.loads(run(*python, "-m", "tests.product.tape.payloads", options.which, **variables))
-        failed = options.which == "ALL" and tests_fail(python, variables)
-    here = json.loads(
-        run(sys.executable, "-m", "tests.product.tape.payloads", options.which, PYTHONPATH=str(ROOT / "lab"))
-    )
+        asked = parts if options.which == ALL else [options.which]
+        wrong = [part for part in asked if not holds(part, python, variables)]
+    return 1 if wrong else 0
+
+
+def holds(part: str, python: list[str | Path], variables: dict[str, str]) -> bool:
+    """Whether nothing of a part differs and no test of its rooms fails; says what it found as it goes."""
+    began = time.monotonic()
+    found = json.loads(run(*python, "-m", "tests.product.tape.decided", part, **variables))
+    found |= json.loads(run(*python, "-m", "tests.product.tape.payloads", part, **variables))
+    here = json.loads(run(sys.executable, "-m", "tests.product.tape.payloads", part, PYTHONPATH=str(ROOT / "lab")))
     stored = json.loads((ROOT / "tests/product/tape/decided.json").read_text())["decided"]
     differ = list(differing(found, here, stored))
     for line in differ:
         print(line)
     rounded = sum(own[1] != here["published"][name][1] for name, own in found["published"].items())
     print(
-        f"aarch64, arithmetic {found['arithmetic']}: {len(found['decided'])} configurations, {len(found['published'])} "
-        f"sessions of messages ({rounded} differ before they are rounded to float32) and a book; {len(differ)} differ"
+        f"{part}: aarch64, arithmetic {found['arithmetic']}: {len(found['decided'])} configurations, "
+        f"{len(found['published'])} sessions of messages ({rounded} differ before they are rounded to float32) and a "
+        f"book; {len(differ)} differ; {time.monotonic() - began:.0f} s",
+        flush=True,
     )
-    return 1 if differ or failed else 0
+    failed = [room for room in part_of(ROOMS, part, ()) if tests_fail(room, python, variables)]
+    return not differ and not failed
 
 
-def tests_fail(python: list[str | Path], variables: dict[str, str]) -> bool:
-    """Whether a test of `ROOMS` fails there; the last lines of what pytest says are printed."""
-    command = [*python, "-m", "pytest", "-q", "--timeout=0", *ROOMS]
+def tests_fail(room: str, python: list[str | Path], variables: dict[str, str]) -> bool:
+    """Whether a test of the room fails there; the last lines of what pytest says are printed."""
+    command = [*python, "-m", "pytest", "-q", "--timeout=0", room]
     done = subprocess.run(
         [str(word) for word in command], env=os.environ | variables, cwd=ROOT, stdout=subprocess.PIPE, text=True,
         check=False,
     )  # fmt: skip
-    print("\n".join(done.stdout.splitlines()[-20:]))
+    lines = done.stdout.splitlines()
+    print(f"{room}:", *(lines[-20:] if done.returncode else lines[-1:]), sep="\n", flush=True)
     return done.returncode != 0
 
 

@@ -8,9 +8,9 @@ word may differ where a score lies within rounding of a border, which those of t
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 
 import numpy as np
@@ -30,7 +30,9 @@ from eyestream_lab.hindsight.klt import backward_gains
 from eyestream_lab.testing.noise import WordNoise
 from tests.product.tape.cases import Tape, fingerprint, inputs
 
-__all__ = ["ALL", "FEW", "STORED", "configurations", "decided"]
+__all__ = ["ALL", "FEW", "STORED", "configurations", "decided", "part_of"]
+
+T = TypeVar("T")
 
 STORED = Path(__file__).parent / "decided.json"
 ALL = "ALL"
@@ -52,10 +54,15 @@ def configurations(which: str) -> dict[str, tuple[str, float, dict[str, Any]]]:
     Or, for "2/5", every fifth of all: a calibration has three or four, so these are of all mechanisms and epsilons.
     """
     found = {f"{one} {epsilon:g}{_said(own)}": (one, epsilon, own) for one, epsilon, own in _every()}
+    return {name: found[name] for name in part_of(list(found), which, _FEW)}
+
+
+def part_of(every: Sequence[T], which: str, few: Sequence[T]) -> Sequence[T]:
+    """All of them, the few, or, for "2/5", every fifth."""
     if which in (ALL, FEW):
-        return found if which == ALL else {name: found[name] for name in _FEW}
+        return every if which == ALL else few
     first, _, each = which.partition("/")
-    return {name: found[name] for name in list(found)[int(first) :: int(each)]}
+    return every[int(first) :: int(each)]
 
 
 def _every() -> Iterator[tuple[str, float, dict[str, Any]]]:

@@ -1,4 +1,6 @@
-"""What is published under one tape, and one calibration: `python -m tests.product.tape.payloads [FEW|ALL]` prints them.
+"""What is published under one tape, and one calibration.
+
+Printed by `python -m tests.product.tape.payloads [FEW|ALL|2/5]`.
 
 Released values are digests of `private` messages, whose values are float32, and of the float64 before they are
 rounded. The first must be those of every machine. The second show where arithmetic rounds differently.
@@ -17,8 +19,8 @@ from eyestream.rim.files import calibrations
 from eyestream.wire.release import PrivateChunk, encode_private
 from eyestream_lab.testing.noise import WordNoise
 from tests.product.tape import test_tape_kaleido, test_tape_tiles, test_tape_words
-from tests.product.tape.cases import Case, Tape, cases, digest, inputs
-from tests.product.tape.decided import ALL, FEW, configurations
+from tests.product.tape.cases import Tape, cases, digest, inputs
+from tests.product.tape.decided import FEW, configurations, part_of
 from tests.product.tape.play import played
 from tests.product.tape.test_calibration_kernels import made
 
@@ -37,8 +39,7 @@ def published(which: str) -> dict[str, list[str]]:
 def _released(which: str) -> Iterator[tuple[str, Array]]:
     """(chunks, F, n), or less where there are fewer dimensions, by name."""
     every = list(cases())
-    few: list[Case] = every if which == ALL else every[:_FEW_CASES]
-    for case in few:
+    for case in part_of(every, which, every[:_FEW_CASES]):
         yield case.name, played(case)
     for name, (one, epsilon, own) in configurations(which).items():
         calibration = calibrations.load(one)
@@ -47,9 +48,11 @@ def _released(which: str) -> Iterator[tuple[str, Array]]:
         while session.awaits_baseline:
             session.anchor(chunks_in[0])
         yield f"shipped {name}", np.stack([session.release(chunk) for chunk in chunks_in])
-    for name, module in _OTHERS.items():
-        for epsilon in module.RECORDED:
-            yield f"{name} {epsilon:g}", module.released(epsilon, f"{name} {epsilon:g}").astype(float)
+    others = [
+        (f"{name} {epsilon:g}", module, epsilon) for name, module in _OTHERS.items() for epsilon in module.RECORDED
+    ]
+    for name, module, epsilon in part_of(others, which, others):
+        yield name, module.released(epsilon, name).astype(float)
 
 
 def _messages(chunks: Array) -> str:
