@@ -3,11 +3,11 @@
 LSL finds outlets by broadcast, and its sockets listen on every interface, whatever is configured; what flows is clear
 text without a login. Use it on a network that nobody else is on.
 
-**Portions by the clock.** To wake for each sample costs most of a source. So liblsl holds samples for us, and we take
-all that it has whenever the host's clock shows a multiple of `PORTION_S`. A sample then arrives at the first such
-moment after it came. That moment depends on this sample alone. If the wait began with a sample, one event would move
-the arrival of all samples after it. What is dropped at last is what liblsl drops, after `HELD_S`, and then it is too
-late for its row.
+**Portions by the clock.** To wake for each sample costs most of a source. So what comes is held, and we take all of it
+whenever the host's clock shows a multiple of `PORTION_S`. A sample then arrives at the first such moment after it came.
+That moment depends on this sample alone. If the wait began with a sample, one event would move the arrival of all
+samples after it. Until that moment the kernel holds it where it can (`Gate`), else liblsl, whose thread then wakes for
+each sample. What is dropped at last is what liblsl drops, after `HELD_S`, and then it is too late for its row.
 
 The outlet is looked for again and again: it stands for as long as it answers, and its connection is not lost. What it
 sends has no part in that.
@@ -17,8 +17,10 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
+import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -39,10 +41,14 @@ PORTION_S = 0.1
 HELD_S = 10
 """So much liblsl holds for us, at the outlet's nominal rate; a hundred samples a second where it has none."""
 
+OPEN_S = 0.001
+"""So long liblsl has to read what has come. More would move the arrival of what it has read."""
+
 MOST_A_PULL = 256
 Pulled = tuple[np.ndarray, list[float]]
 """Samples of one pull, a row each, which the next one overwrites, and their stamps."""
 
+_MANY_BYTES = 1 << 20
 _CONFIGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")
 
 
@@ -81,7 +87,7 @@ class LslSource:
     async def run(self, deliver: DeliverGaze) -> None:
         """One inlet, for as long as its outlet is there."""
         tracker = AskedTracker(self._device, deliver, Counter())
-        inlet, channels, found = await asyncio.to_thread(self._open)
+        inlet, channels, found, gate = await asyncio.to_thread(self._open)
         self._note_twin(found)
 
         table = np.empty((MOST_A_PULL, inlet.channel_count), np.dtype(inlet.value_type))
@@ -91,10 +97,12 @@ class LslSource:
                 _, stamps = inlet.pull_chunk(timeout=0.0, max_samples=MOST_A_PULL, dest_obj=table)
                 return table[: len(stamps)], stamps
 
-        listening = listen(pull, channels, tracker.take)
+        listening = listen(pull, channels, tracker.take, gate)
         try:
             await tracker.keep(listening, lambda: asyncio.to_thread(self._ask, found.uid), self._words(found))
         finally:
+            if gate is not None:
+                gate.close()
             await asyncio.to_thread(inlet.close_stream)
 
     def _words(self, found: "_Found") -> str:
@@ -124,8 +132,8 @@ class LslSource:
         if not self._pylsl.resolve_byprop("uid", uid, minimum=1, timeout=RESOLVE_S):
             raise LinkError(f"outlet {self._options.name!r}: does not answer")
 
-    def _open(self) -> "tuple[Any, Taking, _Found]":
-        """In a thread: an inlet of the one outlet that is wanted, which of its channels are, and what it is."""
+    def _open(self) -> "tuple[Any, Taking, _Found, Gate | None]":
+        """In a thread: an inlet of the one outlet that is wanted, which of its channels are, what it is, its gate."""
         with self._failing():
             found = self._found()
             inlet = self._pylsl.StreamInlet(found, max_buflen=HELD_S, recover=False)
@@ -134,7 +142,10 @@ class LslSource:
             channels = taking(outlet, self._profile, self._wanted)
         except ValueError as error:
             raise LinkError(f"outlet {self._options.name!r}: {error}") from None
-        return inlet, channels, _Found(found.uid(), found.hostname(), outlet.source, outlet.rate_hz)
+        with self._failing():
+            inlet.open_stream(RESOLVE_S)
+        gate = Gate.of(map(int, re.findall(r"data_port>(\d+)<", found.as_xml())))
+        return inlet, channels, _Found(found.uid(), found.hostname(), outlet.source, outlet.rate_hz), gate
 
     def _found(self) -> Any:
         name, source = self._options.name, self._options.source_id
@@ -171,18 +182,68 @@ class _Found(NamedTuple):
     rate_hz: float
 
 
-async def listen(pull: Callable[[], Pulled], channels: Taking, deliver: DeliverGaze) -> None:
+class Gate:
+    """Before a connection of liblsl's, which knows no such thing: while shut, what comes wakes no thread of its own.
+
+    It is the socket's low-water mark (`SO_RCVLOWAT`). That the outlet hangs up, or that the kernel has no room, wakes.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._let_from(_MANY_BYTES)
+
+    @classmethod
+    def of(cls, ports: Iterable[int]) -> "Gate | None":
+        """Before a connection of this process to one of the ports; None where none is found: there is no /proc."""
+        wanted = set(ports)
+        for number in Path("/proc/self/fd").glob("*"):
+            kind = (socket.AF_INET, socket.SOCK_STREAM)
+            # What raises is no socket, not connected, or closed since.
+            with contextlib.suppress(OSError), socket.fromfd(int(number.name), *kind) as one:
+                peer = one.getpeername()
+                if isinstance(peer, tuple) and peer[1] in wanted:
+                    return cls(socket.socket(fileno=one.detach()))  # `dup` would make liblsl's own one block
+        return None
+
+    async def let_in(self) -> None:
+        """Let liblsl read for `OPEN_S` what has come; on a busy machine until it has begun to."""
+        waiting = self._first()
+        self._let_from(1)
+        await asyncio.sleep(OPEN_S)
+        if not waiting or self._first() != waiting:
+            self._let_from(_MANY_BYTES)
+
+    def close(self) -> None:
+        """Open for ever."""
+        self._let_from(1)
+        self._connection.close()
+
+    def _let_from(self, size: int) -> None:
+        self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
+
+    def _first(self) -> bytes:
+        try:
+            return self._connection.recv(64, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except OSError:  # nothing is there, or nobody any more
+            return b""
+
+
+async def listen(pull: Callable[[], Pulled], channels: Taking, deliver: DeliverGaze, gate: Gate | None = None) -> None:
     """Deliver all that is there, whenever the host's clock shows a multiple of `PORTION_S`; never returns.
 
     Parameters
     ----------
     pull
         Gives at most `MOST_A_PULL` samples and their stamps, at once; fewer where there are no more.
+    gate
+        Opened before.
     """
     loop, tick = asyncio.get_running_loop(), 0
     while True:
         tick = 1 + max(tick, int(loop.time() // PORTION_S))
         await asyncio.sleep(tick * PORTION_S - loop.time())
+        if gate is not None:
+            await gate.let_in()
         more = True
         while more:
             came = loop.time()

@@ -1,8 +1,12 @@
 """LSL: which channels are taken, and an outlet's hard life in a network namespace of its own."""
 
+import asyncio
 import os
+import select
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +17,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import Place
-from eyestream.rim.sources.lsl import LslOptions, LslSource
+from eyestream.rim.sources.lsl import Gate, LslOptions, LslSource
 
 PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 ROOT = Path(__file__).resolve().parents[3]
@@ -107,6 +111,49 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pylsl", None)
     with pytest.raises(ConfigError, match=r"pip install 'eyestream\[lsl\]'"):
         LslSource(LslOptions("o"), lsl(), PLACE)
+
+
+async def test_a_gate_lets_a_reader_wake_only_while_it_is_open() -> None:
+    """The reader is a thread that sleeps until its socket has something, as liblsl's does."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        ours = socket.create_connection(("127.0.0.1", port))
+        theirs = server.accept()[0]
+    with ours, theirs:
+        assert Gate.of([port - 1]) is None
+        ours.setblocking(False)
+        gate = Gate.of([port])
+        assert gate is not None
+        assert not os.get_blocking(ours.fileno())  # liblsl's thread would wait in a read, and never be ended
+        read: list[bytes] = []
+
+        def reader() -> None:
+            watched = select.epoll()
+            watched.register(ours, select.EPOLLIN)
+            while not read or read[-1]:
+                watched.poll()
+                read.append(ours.recv(4096))
+
+        theirs.sendall(b"ab")
+        await gate.let_in()  # nobody has come to read
+        assert select.select([ours], [], [], 1)[0]
+        assert ours.recv(2) == b"ab"
+        await gate.let_in()
+        thread = threading.Thread(target=reader)
+        thread.start()
+        for turn in range(3):
+            for word in b"abc":
+                theirs.sendall(bytes([word]))
+                await asyncio.sleep(0.02)
+            assert len(read) == turn
+            while len(read) == turn:
+                await gate.let_in()
+            await gate.let_in()  # where it was still open: nothing waits any more
+            assert read == [b"abc"] * (turn + 1)
+        theirs.close()  # who hangs up wakes it, also while the gate is shut
+        await asyncio.to_thread(thread.join, 5)
+        assert read.pop() == b""
+        gate.close()
 
 
 @pytest.mark.alone  # a hurried clock: a pause of the machine is a jump of the tracker's clock there
