@@ -6,7 +6,7 @@ text without a login. Use it on a network that nobody else is on.
 **Portions by the clock.** To wake for each sample costs most of a source. So what comes is held, and we take all of it
 whenever the host's clock shows a multiple of `PORTION_S`. A sample then arrives at the first such moment after it came.
 That moment depends on this sample alone. If the wait began with a sample, one event would move the arrival of all
-samples after it. Until that moment the kernel holds it where it can (`Gate`), else liblsl, whose thread then wakes for
+samples after it. Until that moment the kernel holds it where it can (`let_in`), else liblsl, whose thread wakes for
 each sample. What is dropped at last is what liblsl drops, after `HELD_S`, and then it is too late for its row.
 
 The outlet is looked for again and again: it stands for as long as it answers, and its connection is not lost. What it
@@ -22,7 +22,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -82,12 +82,12 @@ class LslSource:
             if options.gaze or options.pupil or options.valid is not None:
                 raise ConfigError("[source.options]: expected a preset, or channels, and not both")
             self._wanted = RELAYS[options.preset].wanted
-        self._before: _Found | None = None
+        self._before: Any = None
 
     async def run(self, deliver: DeliverGaze) -> None:
         """One inlet, for as long as its outlet is there."""
         tracker = AskedTracker(self._device, deliver, Counter())
-        inlet, channels, found, gate = await asyncio.to_thread(self._open)
+        inlet, channels, found, connection = await asyncio.to_thread(self._open)
         self._note_twin(found)
 
         table = np.empty((MOST_A_PULL, inlet.channel_count), np.dtype(inlet.value_type))
@@ -97,33 +97,29 @@ class LslSource:
                 _, stamps = inlet.pull_chunk(timeout=0.0, max_samples=MOST_A_PULL, dest_obj=table)
                 return table[: len(stamps)], stamps
 
-        listening = listen(pull, channels, tracker.take, gate)
+        rate_hz = found.nominal_srate()
+        rate = f"{rate_hz:g} samples a second" if rate_hz else "no rate of its own"
+        words = f"outlet {self._options.name!r} on {found.hostname()}: {rate}, gaze in {self._profile.gaze_unit}"
+        listening = listen(pull, channels, tracker.take, connection)
         try:
-            await tracker.keep(listening, lambda: asyncio.to_thread(self._ask, found.uid), self._words(found))
+            await tracker.keep(listening, lambda: asyncio.to_thread(self._ask, found.uid()), words)
         finally:
-            if gate is not None:
-                gate.close()
+            if connection is not None:
+                connection.close()
             await asyncio.to_thread(inlet.close_stream)
 
-    def _words(self, found: "_Found") -> str:
-        """Name, rate and unit, as the outlet tells them, or as the profile has them."""
-        rate = f"{found.rate_hz:g} samples a second" if found.rate_hz else "no rate of its own"
-        return f"outlet {self._options.name!r} on {found.host}: {rate}, gaze in {self._profile.gaze_unit}"
-
-    def _note_twin(self, found: "_Found") -> None:
+    def _note_twin(self, found: Any) -> None:
         """Say that another outlet took the place of the one before, or that nobody can tell: it has no `source_id`."""
         before, self._before = self._before, found
-        if before is None or before.uid == found.uid:
+        if before is None or before.uid() == found.uid():
             return
-        if (before.host, before.source_id) != (found.host, found.source_id) or not found.source_id:
+        host, source = found.hostname(), found.source_id()
+        if (before.hostname(), before.source_id()) != (host, source) or not source:
             fields = {"event": "source_replaced", "device": self._device}
             _LOG.warning(
                 "source of %s: outlet %r is another one than before, on %s (source_id %r). If it is another tracker, "
                 "name the right one by source_id in [source.options]",
-                self._device,
-                self._options.name,
-                found.host,
-                found.source_id,
+                *(self._device, self._options.name, host, source),
                 extra={"fields": fields},
             )
 
@@ -132,8 +128,8 @@ class LslSource:
         if not self._pylsl.resolve_byprop("uid", uid, minimum=1, timeout=RESOLVE_S):
             raise LinkError(f"outlet {self._options.name!r}: does not answer")
 
-    def _open(self) -> "tuple[Any, Taking, _Found, Gate | None]":
-        """In a thread: an inlet of the one outlet that is wanted, which of its channels are, what it is, its gate."""
+    def _open(self) -> tuple[Any, Taking, Any, socket.socket | None]:
+        """In a thread: an inlet of the one outlet that is wanted, which channels are, what it is, its connection."""
         with self._failing():
             found = self._found()
             inlet = self._pylsl.StreamInlet(found, max_buflen=HELD_S, recover=False)
@@ -144,8 +140,7 @@ class LslSource:
             raise LinkError(f"outlet {self._options.name!r}: {error}") from None
         with self._failing():
             inlet.open_stream(RESOLVE_S)
-        gate = Gate.of(map(int, re.findall(r"data_port>(\d+)<", found.as_xml())))
-        return inlet, channels, _Found(found.uid(), found.hostname(), outlet.source, outlet.rate_hz), gate
+        return inlet, channels, found, connection_to(map(int, re.findall(r"data_port>(\d+)<", found.as_xml())))
 
     def _found(self) -> Any:
         name, source = self._options.name, self._options.source_id
@@ -173,77 +168,51 @@ class LslSource:
             raise LinkError(f"outlet {self._options.name!r}: liblsl fails with {type(error).__name__}") from None
 
 
-class _Found(NamedTuple):
-    """An outlet that was taken: its own name, and what it tells of itself."""
-
-    uid: str
-    host: str
-    source_id: str
-    rate_hz: float
-
-
-class Gate:
-    """Before a connection of liblsl's, which knows no such thing: while shut, what comes wakes no thread of its own.
-
-    It is the socket's low-water mark (`SO_RCVLOWAT`). That the outlet hangs up, or that the kernel has no room, wakes.
-    """
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._let_from(_MANY_BYTES)
-
-    @classmethod
-    def of(cls, ports: Iterable[int]) -> "Gate | None":
-        """Before a connection of this process to one of the ports; None where none is found: there is no /proc."""
-        wanted = set(ports)
-        for number in Path("/proc/self/fd").glob("*"):
-            kind = (socket.AF_INET, socket.SOCK_STREAM)
-            # What raises is no socket, not connected, or closed since.
-            with contextlib.suppress(OSError), socket.fromfd(int(number.name), *kind) as one:
-                peer = one.getpeername()
-                if isinstance(peer, tuple) and peer[1] in wanted:
-                    return cls(socket.socket(fileno=one.detach()))  # `dup` would make liblsl's own one block
-        return None
-
-    async def let_in(self) -> None:
-        """Let liblsl read for `OPEN_S` what has come; on a busy machine until it has begun to."""
-        waiting = self._first()
-        self._let_from(1)
-        await asyncio.sleep(OPEN_S)
-        if not waiting or self._first() != waiting:
-            self._let_from(_MANY_BYTES)
-
-    def close(self) -> None:
-        """Open for ever."""
-        self._let_from(1)
-        self._connection.close()
-
-    def _let_from(self, size: int) -> None:
-        self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
-
-    def _first(self) -> bytes:
-        try:
-            return self._connection.recv(64, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except OSError:  # nothing is there, or nobody any more
-            return b""
+def connection_to(ports: Iterable[int]) -> socket.socket | None:
+    """A second handle on this process's connection to one of the ports; None where none is found: without /proc."""
+    wanted = set(ports)
+    for number in Path("/proc/self/fd").glob("*"):
+        # What raises is no socket, not connected, or closed since.
+        with contextlib.suppress(OSError), socket.fromfd(int(number.name), socket.AF_INET, socket.SOCK_STREAM) as one:
+            peer = one.getpeername()
+            if isinstance(peer, tuple) and peer[1] in wanted:
+                return socket.socket(fileno=one.detach())  # `dup` would make liblsl's own handle block
+    return None
 
 
-async def listen(pull: Callable[[], Pulled], channels: Taking, deliver: DeliverGaze, gate: Gate | None = None) -> None:
+async def let_in(connection: socket.socket) -> None:
+    """Let liblsl read for `OPEN_S` what has come, or on a busy machine until it has begun to; then nothing wakes it."""
+
+    def first() -> bytes:
+        with contextlib.suppress(OSError):  # nothing is there, or nobody any more
+            return connection.recv(64, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        return b""
+
+    waiting = first()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+    await asyncio.sleep(OPEN_S)
+    if not waiting or first() != waiting:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _MANY_BYTES)
+
+
+async def listen(
+    pull: Callable[[], Pulled], channels: Taking, deliver: DeliverGaze, connection: socket.socket | None = None
+) -> None:
     """Deliver all that is there, whenever the host's clock shows a multiple of `PORTION_S`; never returns.
 
     Parameters
     ----------
     pull
         Gives at most `MOST_A_PULL` samples and their stamps, at once; fewer where there are no more.
-    gate
-        Opened before.
+    connection
+        liblsl's, where it is known.
     """
     loop, tick = asyncio.get_running_loop(), 0
     while True:
         tick = 1 + max(tick, int(loop.time() // PORTION_S))
         await asyncio.sleep(tick * PORTION_S - loop.time())
-        if gate is not None:
-            await gate.let_in()
+        if connection is not None:
+            await let_in(connection)
         more = True
         while more:
             came = loop.time()

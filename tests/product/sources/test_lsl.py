@@ -17,7 +17,7 @@ from eyestream.gaze.profile import Profile
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.files.profiles import load_profile
 from eyestream.rim.sources.gaze import Place
-from eyestream.rim.sources.lsl import Gate, LslOptions, LslSource
+from eyestream.rim.sources.lsl import LslOptions, LslSource, connection_to, let_in
 
 PLACE = Place("hmd-1", BrokerSettings("mqtt://localhost"))
 ROOT = Path(__file__).resolve().parents[3]
@@ -113,17 +113,17 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         LslSource(LslOptions("o"), lsl(), PLACE)
 
 
-async def test_a_gate_lets_a_reader_wake_only_while_it_is_open() -> None:
+async def test_a_reader_wakes_only_while_it_is_let_in() -> None:
     """The reader is a thread that sleeps until its socket has something, as liblsl's does."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         ours = socket.create_connection(("127.0.0.1", port))
         theirs = server.accept()[0]
     with ours, theirs:
-        assert Gate.of([port - 1]) is None
+        assert connection_to([port - 1]) is None
         ours.setblocking(False)
-        gate = Gate.of([port])
-        assert gate is not None
+        found = connection_to([port])
+        assert found is not None
         assert not os.get_blocking(ours.fileno())  # liblsl's thread would wait in a read, and never be ended
         read: list[bytes] = []
 
@@ -135,10 +135,10 @@ async def test_a_gate_lets_a_reader_wake_only_while_it_is_open() -> None:
                 read.append(ours.recv(4096))
 
         theirs.sendall(b"ab")
-        await gate.let_in()  # nobody has come to read
+        await let_in(found)  # nobody has come to read
         assert select.select([ours], [], [], 1)[0]
         assert ours.recv(2) == b"ab"
-        await gate.let_in()
+        await let_in(found)
         thread = threading.Thread(target=reader)
         thread.start()
         for turn in range(3):
@@ -147,13 +147,13 @@ async def test_a_gate_lets_a_reader_wake_only_while_it_is_open() -> None:
                 await asyncio.sleep(0.02)
             assert len(read) == turn
             while len(read) == turn:
-                await gate.let_in()
-            await gate.let_in()  # where it was still open: nothing waits any more
+                await let_in(found)
+            await let_in(found)  # where it was still open: nothing waits any more
             assert read == [b"abc"] * (turn + 1)
-        theirs.close()  # who hangs up wakes it, also while the gate is shut
+        theirs.close()  # who hangs up wakes it, also when it is not let in
         await asyncio.to_thread(thread.join, 5)
         assert read.pop() == b""
-        gate.close()
+        found.close()
 
 
 @pytest.mark.alone  # a hurried clock: a pause of the machine is a jump of the tracker's clock there
