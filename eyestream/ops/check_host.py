@@ -155,7 +155,7 @@ def _clock(wall: Callable[[], float], monotonic: Callable[[], float], pause: Cal
 
 
 def _streams(plan: Plan) -> Iterator[Finding]:
-    """Of each stream: what its purpose comes to, how long its ceilings last, what computes it, and warnings."""
+    """Findings of each stream: what its purpose comes to, how long its ceilings last, what computes it; warnings."""
     for name, stream in plan.streams.items():
         if stream.purpose is not None:
             yield good(f"the purpose of {name} comes to: {stream.purpose}")

@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from tests.product.tape.decided import ALL, FEW, part_of
-
 ROOT = Path(__file__).resolve().parents[2]
 PLATFORMS = [f"manylinux_2_{minor}_aarch64" for minor in (28, 27, 17)] + ["manylinux2014_aarch64"]
 PACKAGES = ["python3", "python3-minimal", "libpython3-stdlib", "libstdc++6", "libgcc-s1"]
@@ -34,6 +32,9 @@ WHEELS = ["numpy", "msgspec", "pyfftw", "paho-mqtt", "pytest", "pytest-asyncio",
 WHEELS += ["msgpack", "cryptography", "scikit-learn", "nats-py"]
 ROOMS = [f"tests/product/{room}" for room in ("core", "gaze", "release", "spectrum", "tape", "tiles", "wire")]
 DISTRIBUTIONS = ["", "lab", "fleet"]
+FEW, ALL = "FEW", "ALL"
+PARTS = {f"{turn}/{len(ROOMS)}": room for turn, room in enumerate(ROOMS)}
+"""What a part of ALL tests, beside its share of the configurations and sessions."""
 
 
 def run(*command: str | Path, **variables: str) -> str:
@@ -118,8 +119,7 @@ def python_in(root: Path) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parts = [f"{turn}/{len(ROOMS)}" for turn in range(len(ROOMS))]
-    parser.add_argument("which", nargs="?", choices=(FEW, ALL, *parts), default=FEW)
+    parser.add_argument("which", nargs="?", choices=(FEW, ALL, *PARTS), default=FEW)
     parser.add_argument("--folder", type=Path, help="where the emulation is kept; without it, it is made and removed")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="aarch64-") as made:
@@ -132,7 +132,7 @@ def main() -> int:
         site = os.pathsep.join(map(str, (folder / "site", ROOT / "lab", ROOT / "fleet")))
         variables = {"PYTHONPATH": site, "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
         variables["PYTHONHOME"] = str((folder / "root/usr").resolve())
-        asked = parts if options.which == ALL else [options.which]
+        asked = list(PARTS) if options.which == ALL else [options.which]
         wrong = [part for part in asked if not holds(part, python, variables)]
     return 1 if wrong else 0
 
@@ -154,7 +154,7 @@ def holds(part: str, python: list[str | Path], variables: dict[str, str]) -> boo
         f"book; {len(differ)} differ; {time.monotonic() - began:.0f} s",
         flush=True,
     )
-    failed = [room for room in part_of(ROOMS, part, ()) if tests_fail(room, python, variables)]
+    failed = part in PARTS and tests_fail(PARTS[part], python, variables)
     return not differ and not failed
 
 
