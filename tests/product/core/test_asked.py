@@ -247,6 +247,15 @@ def session_of(recording: Array, moved: Callable[[Array], Array] = lambda rows: 
     return b"".join(session.release(chunk).tobytes() for chunk in own[2:])
 
 
+def test_an_infinite_value_is_missing_and_is_no_end_of_the_clip() -> None:
+    """Also where no root is taken on the way, which would say so before."""
+    page = Asked(shipped(), 4.8, features=SETS[1]).page()
+    admitted = page.admit(np.tile([np.inf, 1e9, -np.inf, np.nan, -1e9, 0.0, 0.0, 0.0], (52, 8)))
+    assert np.isnan(admitted[:, [0, 2, 3]]).all()
+    low, high = (bound[[shipped().names.index(name) for name in SETS[1]]] for bound in (shipped().lo, shipped().hi))
+    np.testing.assert_array_equal(admitted[:, [1, 4]], np.column_stack([high, low]))
+
+
 def test_a_constant_cancels_to_the_last_bit() -> None:
     """Added to the pupil, and to the coded root of blinks; a clip before the baseline would not have it cancel."""
     calibration, rows = shipped(), people(1, 9)[0].features
