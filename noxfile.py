@@ -52,6 +52,11 @@ def pytest(session: nox.Session, *words: str) -> None:
     python(session, "-m", "pytest", "-q", *words, *session.posargs)
 
 
+def workers(more: int) -> str:
+    """How many tests run at a time: so many more than there are processors."""
+    return str((os.cpu_count() or 1) + more)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, format, who may import whom, and how large the product may be: seconds."""
@@ -77,16 +82,15 @@ def tests(session: nox.Session) -> None:
 def installed(session: nox.Session) -> None:
     """Those of the ordinary tests that `bare` skips, because they need something that can be installed.
 
-    Those of service, links and deployment come too, as `bare` may run on another interpreter.
+    Those of service, links and deployment come too, as `bare` may run on another interpreter. Most of them wait.
     """
-    pytest(session, "-n", "auto", "--dist", "worksteal", "-m", f"(installed or both) and {ORDINARY}")
+    pytest(session, "-n", workers(2), "--dist", "worksteal", "-m", f"(installed or both) and {ORDINARY}")
 
 
 @nox.session
 def long(session: nox.Session) -> None:
     """Tests that take seconds to a minute each. Many of them wait: one more than processors run at a time."""
-    workers = (os.cpu_count() or 1) + 1
-    pytest(session, "-n", f"{workers}", "--dist", "worksteal", "-m", "long and not slow", "--durations=10")
+    pytest(session, "-n", workers(1), "--dist", "worksteal", "-m", "long and not slow", "--durations=10")
 
 
 @nox.session

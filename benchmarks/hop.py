@@ -38,7 +38,7 @@ def run(quick: bool) -> Result:
     if missing:
         result.notes.append(missing)
     else:
-        rates = {1000: 2.0} if quick else {2: 60.0, 60: 60.0, 120: 60.0, 1000: 60.0}
+        rates = {1000: 1.0} if quick else {2: 60.0, 60: 60.0, 120: 60.0, 1000: 60.0}
         rows += _hops(result, "mosquitto", broker, rates, size)
     rows += _hops(result, "embedded", embedded_broker, {120: 4.0 if quick else 30.0}, size)
     columns = ["broker, rows/s", "chunks", "sidecar p50", "p99", "relay p50", "p99", "p50 ratio", "p99 ratio"]

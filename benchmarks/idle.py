@@ -82,7 +82,7 @@ def run(quick: bool) -> Result:
     if missing := mosquitto_missing():
         result.notes.append(missing)
         return result
-    seconds, turns = (2.0, 1) if quick else (20.0, 3)
+    seconds, turns, settle_s = (1.0, 1, 1.0) if quick else (20.0, 3, _SETTLE_S)
     cases = [("sidecar", "mqtt", 0)]
     cases += [(subject, "mqtt", rate) for rate in RATES_HZ[: 1 if quick else 2] for subject in ("sidecar", "relay")]
     if shutil.which("unshare") is None or _lsl_missing():
@@ -92,15 +92,15 @@ def run(quick: bool) -> Result:
     taken: dict[tuple[str, str, int], list[Taken]] = {case: [] for case in cases}
     for _ in range(turns):
         for case in cases:
-            taken[case].append(_lsl_apart(case, seconds) if case[1] == "lsl" else measure(*case, seconds))
+            taken[case].append(_lsl_apart(case, seconds) if case[1] == "lsl" else measure(*case, seconds, settle_s))
     _tell(result, taken)
     _flash(result, 3 if quick else 100)
     result.notes.append(f"{turns} turns of {seconds:g} s each; medians, and for the ratio its range over the turns")
     return result
 
 
-def measure(subject: str, kind: str, rate_hz: int, seconds: float) -> Taken:
-    """One case, once."""
+def measure(subject: str, kind: str, rate_hz: int, seconds: float, settle_s: float = _SETTLE_S) -> Taken:
+    """One case, once, from `settle_s` after its start on."""
     with ExitStack() as stack:
         port = stack.enter_context(broker())
         if kind == "lsl":
@@ -114,6 +114,7 @@ def measure(subject: str, kind: str, rate_hz: int, seconds: float) -> Taken:
             child = stack.enter_context(Child([sys.executable, "-c", _PULLING]))
         if kind == "mqtt" and rate_hz:
             stack.enter_context(python_child("idle", "track", port, rate_hz))
+        time.sleep(settle_s)
         return _watch(child, seconds)
 
 
@@ -130,7 +131,6 @@ def _sidecar(port: int, kind: str, rate_hz: int) -> Iterator[Child]:
 
 
 def _watch(child: Child, seconds: float) -> Taken:
-    time.sleep(_SETTLE_S)
     began, before = time.monotonic(), child.counts()
     time.sleep(seconds)
     passed, after = time.monotonic() - began, child.counts()

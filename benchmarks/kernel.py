@@ -40,8 +40,8 @@ def run(quick: bool) -> Result:
             f"{where}; garbage collection frozen; warm: 20 runs a turn after one that is not counted; "
             "p99 alone: of the turns in which no other process took the core"
         )
-        _main_size(result, ("cfpa", "klt") if quick else MECHANISMS, 2.0 if quick else 4.0)
-        _float_peers(result, 3.0)
+        _main_size(result, ("cfpa", "klt") if quick else MECHANISMS, 0.3 if quick else 4.0)
+        _float_peers(result, 0.3 if quick else 3.0)
         if not quick:
             _sizes(result)
             _transforms(result)

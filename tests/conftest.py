@@ -1,6 +1,7 @@
 """What many tests share: a real broker, the data beside the checkout, and what becomes of tests that lack something."""
 
 import hashlib
+import inspect
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -39,17 +40,25 @@ hypothesis.settings.load_profile("everywhere")
 
 ON_BOTH = ("tests/product/service/", "tests/product/faults/", "tests/product/cli/test_deploy")
 """Service, links and deployment, by where their tests are."""
+OF_AN_INTERPRETER = {"asyncio", "signal", "socket", "ssl", "subprocess", "threading"}
+"""What interpreters bring that differs: a test of these rooms runs on two where its module imports one of these."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what needs something that can be installed: `-m installed` runs what a bare machine skips.
 
-    Mark also what two interpreters run, as asyncio and OpenSSL are theirs.
+    Mark also what two interpreters run: what has a loop, a link, a thread or a process of theirs. A book of the ledger,
+    or a queue, is the same arithmetic on both.
     """
     if any(not needs.NEEDS[name].of_the_machine for name in needs.declared(item)):
         item.add_marker("installed")
-    if item.nodeid.startswith(ON_BOTH):
+    if item.nodeid.startswith(ON_BOTH) and _of_an_interpreter(item):
         item.add_marker("both")
+
+
+def _of_an_interpreter(item: pytest.Item) -> bool:
+    module, test = getattr(item, "module", None), getattr(item, "obj", None)
+    return inspect.iscoroutinefunction(test) or not OF_AN_INTERPRETER.isdisjoint(vars(module))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,21 +10,19 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 MUST = {"benchmark", "mechanism", "n", "F", "median_us", "p99_us"}
 
-
 BROKER = pytest.mark.needs("mosquitto")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("kernel", marks=pytest.mark.alone),
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("offline", "ledger")),  # they only compute
+        *("kernel", "offline", "ledger"),
         *(
-            pytest.param(name, marks=[pytest.mark.alone, BROKER])
-            for name in ("hop", "clients", "ingest", "fleet", "footprint", "idle")
+            pytest.param(name, marks=BROKER)
+            for name in ("hop", "clients", "ingest", "fleet", "footprint", "idle", "gaze")
         ),
-        pytest.param("openxr", marks=[pytest.mark.long, pytest.mark.needs("cc", "make")]),
-        pytest.param("gaze", marks=[pytest.mark.long, BROKER]),  # it waits for 46 s of gaze, mostly
+        pytest.param("openxr", marks=pytest.mark.needs("cc", "make")),
     ],
 )
 def test_the_quick_form_runs_and_gives_its_records(name: str, tmp_path: Path) -> None:

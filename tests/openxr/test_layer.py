@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from eyestream_lab.testing.clocks import PATIENCE_S
 from eyestream_openxr.wire import PAGE_BYTES, Page
 from tests.openxr.machine import (
     CLOCK,
@@ -32,7 +33,7 @@ NEAR = 1e-3
 """Degrees: what is left after a way through single precision."""
 
 
-def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
+def until(true: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
     """Wait; the layer's own thread reads the page."""
     ends = time.monotonic() + seconds
     while not true():

@@ -23,7 +23,7 @@ from eyestream.wire.raw import encode_raw
 from eyestream.wire.release import decode_private
 from eyestream.wire.status import decode_status
 from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.proxy import FaultProxy
 from tests.rigs.sidecar import opened, raw_stands, running, settings_for
@@ -32,7 +32,6 @@ from tests.rigs.storms import NAMES
 __all__ = ["PROBES", "Probe", "at_work", "blocks"]
 
 CHUNK_ROWS = 32
-PATIENCE_SECONDS = 30
 
 Probe = Callable[[BrokerSettings, Path], Awaitable[str]]
 """Is given a broker and an empty folder; what it found, in a word."""
@@ -52,7 +51,7 @@ async def at_work(
     """A sidecar whose links stand, its device, its settings."""
     settings = _settings(broker, folder, **limits)
     async with running(settings) as sidecar:
-        await until(lambda: raw_stands(sidecar) and sidecar.private_stands, PATIENCE_SECONDS)
+        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
         yield sidecar, settings.device[0].id, settings
 
 
@@ -68,11 +67,11 @@ async def life(broker: BrokerSettings, folder: Path) -> str:
         async with Publisher(broker, device, NAMES, 2.0) as publisher:
             for _ in range(10):
                 assert await publisher.send(rows_of_a_stranger(CHUNK_ROWS, len(NAMES)))
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(PATIENCE_S):
                 got = [(await anext(chunks)).index for _ in range(10)]
         assert got == list(range(10))
         assert (chunks.refused, chunks.foreign) == (0, 0)
-        await until(lambda: sidecar.outbox.delivered == 10, PATIENCE_SECONDS)
+        await until(lambda: sidecar.outbox.delivered == 10)
     return "ok"
 
 
@@ -85,7 +84,7 @@ async def version(broker: BrokerSettings, folder: Path) -> str:
 async def retained(broker: BrokerSettings, folder: Path) -> str:
     """Who comes late reads how the sidecar is, and what the stream is."""
     async with at_work(broker, folder) as (_, device, _), subscribe(broker, device) as chunks:
-        await until(lambda: chunks.meta is not None and chunks.status is not None, PATIENCE_SECONDS)
+        await until(lambda: chunks.meta is not None and chunks.status is not None)
     return "ok"
 
 
@@ -101,7 +100,7 @@ async def will(broker: BrokerSettings, folder: Path) -> str:
             async with own:
                 proxy.reset()
                 await asyncio.sleep(10)
-        await until(lambda: [message.payload for message in got] == [b"gone"], PATIENCE_SECONDS)
+        await until(lambda: [message.payload for message in got] == [b"gone"])
     return "ok"
 
 
@@ -126,13 +125,13 @@ async def lost_links(broker: BrokerSettings, folder: Path) -> str:
             Publisher(broker, device, NAMES, 2.0) as publisher,
         ):
             await link.subscribe(private_topic(device), 1)
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands, PATIENCE_SECONDS)
+            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
             for _ in range(5):
                 assert await publisher.send(rows_of_a_stranger(CHUNK_ROWS, len(NAMES)))
                 proxy.reset()
                 assert await publisher.send(rows_of_a_stranger(CHUNK_ROWS, len(NAMES)))
-                await until(lambda: sidecar.private_stands, PATIENCE_SECONDS)
-            await until(lambda: len(seen) == 10, PATIENCE_SECONDS)
+                await until(lambda: sidecar.private_stands)
+            await until(lambda: len(seen) == 10)
     assert all(len(payloads) == 1 for payloads in seen.values())
     first = list(dict.fromkeys(order))
     assert first == sorted(first)
@@ -155,7 +154,7 @@ async def kept_session(broker: BrokerSettings, folder: Path) -> str:
         await link.publish(topic, b"long", qos=1, more=Properties(expiry_s=600))
         await asyncio.sleep(3)
     async with connect(where, client_id=name, deliver=note, clean_session=False):
-        await until(lambda: b"long" in got, PATIENCE_SECONDS)
+        await until(lambda: b"long" in got)
     return "what was over is gone" if b"short" not in got else "nothing expires" if not expires else "does not expire"
 
 
@@ -167,7 +166,7 @@ async def rivals(broker: BrokerSettings, folder: Path) -> str:
         other = msgspec.structs.replace(other, device=(msgspec.structs.replace(other.device[0], id=device),))
         with opened(other) as rival:
             try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
+                async with asyncio.timeout(PATIENCE_S):
                     await rival.run(asyncio.Event())
             except ConfigError:
                 return "ok"
@@ -183,7 +182,7 @@ async def stopped(broker: BrokerSettings, folder: Path) -> str:
     got: list[Message] = []
     async with connect(Endpoint.of(broker), client_id=None, deliver=got.append) as link:
         await link.subscribe(topic, 1)
-        await until(lambda: got != [], PATIENCE_SECONDS)
+        await until(lambda: got != [])
     assert decode_status(got[-1].payload).reason == "stopped"
     return "ok"
 
@@ -194,7 +193,7 @@ async def strange_topics(broker: BrokerSettings, folder: Path) -> str:
         async with connect(Endpoint.of(broker), client_id=None, deliver=print) as link:
             await link.publish(raw_topic(f"{device}x"), b"x", qos=1)
             await link.publish(raw_topic(device), b"x", qos=1)
-        await until(lambda: sidecar.pipeline.counters.rejected.total() == 1, PATIENCE_SECONDS)
+        await until(lambda: sidecar.pipeline.counters.rejected.total() == 1)
     return "ok"
 
 

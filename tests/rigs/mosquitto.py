@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Self
 
+from eyestream_lab.testing.clocks import PATIENCE_S
+
 __all__ = ["Mosquitto", "free_port", "plugin", "program"]
 
 
@@ -72,7 +74,7 @@ class Mosquitto:
         found = self._binary or program()
         assert found is not None, "mosquitto is not installed"
         self._process = subprocess.Popen([found, "-c", str(self._configuration)], stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 self.knock()
@@ -99,5 +101,5 @@ class Mosquitto:
             self._process.kill()
         else:
             self._process.terminate()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=PATIENCE_S)
         self._process = None

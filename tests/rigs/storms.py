@@ -18,7 +18,7 @@ from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.sdk.publisher import Publisher
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import raw_stands
 
@@ -84,7 +84,7 @@ async def ear(url: str, device: str = "hmd-1") -> AsyncIterator[Ear]:
 
     endpoint = Endpoint.of(BrokerSettings(url))
     keeper = ReconnectingLink(endpoint, serve, what="ear", client_id="ear", deliver=heard.take, clean_session=False)
-    async with keeper.beside(5):
+    async with keeper.beside(PATIENCE_S):
         await until(lambda: heard.stands)
         yield heard
 

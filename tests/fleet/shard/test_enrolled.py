@@ -92,7 +92,7 @@ async def test_devices_come_and_go_and_come_back_while_others_are_served(server:
         assert served(worker) == set()
         await enrolled(plan, [first, FOREIGN])
         async with subscribe(server.mqtt_url, first) as chunks, subscribe(server.mqtt_url, second) as others:
-            await until(lambda: chunks.status == Status("online", "ready") and chunks.meta is not None, 20.0)
+            await until(lambda: chunks.status == Status("online", "ready") and chunks.meta is not None)
             assert served(worker) == {first}
             async with (
                 Publisher(server.mqtt_url, first, names, 2.0) as publisher,
@@ -102,19 +102,19 @@ async def test_devices_come_and_go_and_come_back_while_others_are_served(server:
                 await publisher.send(rows)
                 one = await anext(aiter(chunks))
                 await other.send(rows)  # nobody serves it
-                await until(lambda: worker.shard.rejected["topic"] > 0, 20.0)
+                await until(lambda: worker.shard.rejected["topic"] > 0)
                 await enrolled(plan, [second])
-                await until(lambda: others.status == Status("online", "ready"), 20.0)
+                await until(lambda: others.status == Status("online", "ready"))
                 await other.send(rows)
                 await anext(aiter(others))
                 await publisher.send(rows)
                 assert (await anext(aiter(chunks))).session == one.session, "it goes on where it was"
                 assert await enrolled(plan, [first], remove=True) == 2
-                await until(lambda: chunks.status == Status("offline", "stopped"), 20.0)
+                await until(lambda: chunks.status == Status("offline", "stopped"))
                 assert served(worker) == {second}
                 assert len(worker.shard.former) == 1
                 await enrolled(plan, [first])
-                await until(lambda: chunks.status == Status("online", "ready"), 20.0)
+                await until(lambda: chunks.status == Status("online", "ready"))
                 await publisher.send(rows)
                 assert (await anext(aiter(chunks))).session == one.session, "and where it was before it went"
 
@@ -125,7 +125,7 @@ async def test_a_worker_keeps_its_devices_while_its_roll_is_wrong_or_old(
     await found_shard(plan, 1, 0)
     await enrolled(plan, OWN[:2])
     async with asyncio.timeout(60), at_work(plan, 1) as worker:
-        await until(lambda: worker.stands, 20.0)
+        await until(lambda: worker.stands)
         for wrong, said in (
             (Roll(1, PARTITIONS, 50, (OWN[0], FOREIGN)), f"names '{FOREIGN}', which is of partition 0"),
             (Roll(1, 250, 51, (OWN[0],)), "the log has that of partition 1 of 250"),
@@ -136,7 +136,7 @@ async def test_a_worker_keeps_its_devices_while_its_roll_is_wrong_or_old(
             await until(lambda said=said: said in caplog.text, 20.0)  # type: ignore[misc]
             assert served(worker) == set(OWN[:2])
         await write(plan, 1, Roll(1, PARTITIONS, 52, (OWN[2],)))
-        await until(lambda: served(worker) == {OWN[2]}, 20.0)
+        await until(lambda: served(worker) == {OWN[2]})
 
 
 async def test_a_worker_does_not_begin_with_a_roll_that_names_a_device_of_another_partition(plan: Plan) -> None:

@@ -389,7 +389,7 @@ async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> No
     names = calibrations.load("everyday-cfpa-32").names
     async with asyncio.timeout(60), subscribe(server.mqtt_url, "d0") as chunks:
         work = asyncio.create_task(run_shard(planned, partition, lambda: 20_000, stop, window))
-        await until(lambda: chunks.status == Status("online", "ready"), 20.0)
+        await until(lambda: chunks.status == Status("online", "ready"))
         async with Publisher(server.mqtt_url, "d0", names, 2.0) as publisher:
             await publisher.send(np.full((32, len(names)), 0.5, np.float32))
             await anext(aiter(chunks))
@@ -398,18 +398,18 @@ async def test_a_worker_says_how_it_is(server: NatsServer, tmp_path: Path) -> No
         for line in ('rows_total{fate="accepted"} 32', "chunks_released_total 1", 'link_up{side="log"} 1'):
             assert f"eyestream_{line}\n" in figures
         server.kill()
-        await until(lambda: not workers[0].stands, 20.0)
+        await until(lambda: not workers[0].stands)
         assert await read(ports[0], "/healthz") == (503, "log\n")
         chunks.status = None
         server.start()
-        await until(lambda: workers[0].stands and chunks.status == Status("online", "ready"), 20.0)
+        await until(lambda: workers[0].stands and chunks.status == Status("online", "ready"))
         assert await read(ports[0], "/healthz") == (200, "ok\n")
         figures = (await read(ports[0], "/metrics"))[1]
         for line in ('losses_total{kind="made_again"} 1', 'losses_total{kind="cut_off"} 0', "offsets_missing_total 0"):
             assert f"eyestream_log_{line}\n" in figures
         stop.set()
         await work
-        await until(lambda: chunks.status == Status("offline", "stopped"), 20.0)
+        await until(lambda: chunks.status == Status("offline", "stopped"))
 
 
 async def test_a_worker_says_that_it_has_stopped_although_its_link_is_away(
@@ -433,16 +433,16 @@ async def test_a_worker_says_that_it_has_stopped_although_its_link_is_away(
     async with asyncio.timeout(60):
         work = asyncio.create_task(run_shard(planned, partition, lambda: 20_000, stop, window))
         async with subscribe(server.mqtt_url, "d0") as chunks:
-            await until(lambda: chunks.status == Status("online", "ready"), 20.0)
+            await until(lambda: chunks.status == Status("online", "ready"))
         server.kill()
-        await until(lambda: not workers[0].stands, 20.0)
+        await until(lambda: not workers[0].stands)
         server.start()
-        await until(lambda: workers[0].stands, 20.0)
+        await until(lambda: workers[0].stands)
         async with subscribe(server.mqtt_url, "d0") as chunks:
-            await until(lambda: chunks.status == Status("online", "ready"), 20.0)
+            await until(lambda: chunks.status == Status("online", "ready"))
             stop.set()
             await work
-            await until(lambda: chunks.status == Status("offline", "stopped"), 20.0)
+            await until(lambda: chunks.status == Status("offline", "stopped"))
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ import pytest
 
 from eyestream.cli.log import one_line_faults
 from eyestream.errors import LinkError
+from eyestream_lab.testing.clocks import PATIENCE_S
 from tests.rigs.mosquitto import Mosquitto
 
 SECRET = "63.1415926"
@@ -26,7 +27,7 @@ async def test_type_and_place_are_an_error_in_the_log_and_nothing_more(caplog: p
     fault = one_line_faults()
     asyncio.get_running_loop().call_soon(fail, SECRET)
     with pytest.raises(KeyError):
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PATIENCE_S):
             await fault
     [record] = caplog.records
     assert record.levelno == logging.ERROR
@@ -75,6 +76,7 @@ PROGRAM = """
 import sys
 from eyestream.rim.sidecar.sender import Sender
 from eyestream.cli.main import main
+from eyestream_lab.testing.clocks import PATIENCE_S
 def fail(self, topic):
     raise KeyError(repr(3 * 21.0471975333333))
 Sender.resend = fail
@@ -92,7 +94,7 @@ async def test_the_sidecar_ends_and_its_will_is_said(mosquitto: Mosquitto, tmp_p
         sys.executable, "-c", PROGRAM, "run", "--config", str(path), stderr=asyncio.subprocess.PIPE
     )
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             _, said = await process.communicate()
     finally:
         if process.returncode is None:
@@ -103,7 +105,7 @@ async def test_the_sidecar_ends_and_its_will_is_said(mosquitto: Mosquitto, tmp_p
     assert "KeyError" in line
     assert " fail" in line
     assert "63.14159" not in said.decode()
-    async with aiomqtt.Client("127.0.0.1", mosquitto.port) as client, asyncio.timeout(5):
+    async with aiomqtt.Client("127.0.0.1", mosquitto.port) as client, asyncio.timeout(PATIENCE_S):
         await client.subscribe("eyestream/v1/+/sidecar/status")
         message = await anext(client.messages)
     assert msgpack.unpackb(bytes(message.payload))["reason"] == "lost"

@@ -46,7 +46,7 @@ async def test_a_bomb_through_the_broker(mosquitto: Mosquitto, tmp_path: Path, s
         try:
             before, _ = tracemalloc.get_traced_memory()
             await asyncio.to_thread(throw, mosquitto.port, packet)
-            await until(lambda: sidecar.pipeline.counters.rejected["oversize"] == 1, 20)
+            await until(lambda: sidecar.pipeline.counters.rejected["oversize"] == 1)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

@@ -27,7 +27,6 @@ from tests.rigs.storms import NAMES
 CONFIGURATIONS = Path(__file__).resolve().parents[3] / "config" / "mosquitto"
 SECRET = "2fd30ca68f1a77b0c4e911"
 NOTICE = "eyestream/v1/headset-1/bridge/up"
-PATIENCE_SECONDS = 30
 
 
 class Cloud(Mosquitto):
@@ -122,7 +121,7 @@ def last(got: list[Message], topic: str) -> bytes | None:
 
 
 async def bridged(got: list[Message]) -> None:
-    await until(lambda: last(got, NOTICE) == b"1", PATIENCE_SECONDS)
+    await until(lambda: last(got, NOTICE) == b"1")
 
 
 async def test_what_is_released_crosses_and_nothing_raw(parts: Parts) -> None:
@@ -146,7 +145,7 @@ async def test_what_is_released_crosses_and_nothing_raw(parts: Parts) -> None:
                 assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
         wanted = private_topic("hmd-1")
         for side in (near, far):
-            await until(lambda side=side: sum(message.topic == wanted for message in side) == 5, PATIENCE_SECONDS)
+            await until(lambda side=side: sum(message.topic == wanted for message in side) == 5)
         payloads = [[message.payload for message in side if message.topic == wanted] for side in (near, far)]
         assert payloads[0] == payloads[1]
         assert any(message.topic == raw_topic("hmd-1") for message in near)  # control: they are there to be seen
@@ -195,7 +194,7 @@ async def test_a_bridge_without_the_right_certificate_does_not_get_in(parts: Par
     wrong.start()
     try:
         async with parts.listening(got):
-            await until(lambda: "OpenSSL Error" in parts.cloud.log.read_text(), PATIENCE_SECONDS)
+            await until(lambda: "OpenSSL Error" in parts.cloud.log.read_text())
             assert last(got, NOTICE) is None
             parts.headset.start()  # control: the right one
             await bridged(got)
@@ -240,7 +239,7 @@ async def test_what_is_over_comes_late_where_nobody_knows_it(parts: Parts, away:
         async with parts.listening(got, "kept"):
             await bridged(got)
             assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
-            await until(lambda: 2 in chunks(got), PATIENCE_SECONDS)
+            await until(lambda: 2 in chunks(got))
     assert chunks(got) == ([0, 1, 2] if late else [2])
 
 
@@ -256,7 +255,7 @@ async def test_a_headset_that_is_silent_is_gone_after_one_and_a_half_keep_alives
         parts.headset.signal(signal.SIGSTOP)
         try:
             began = asyncio.get_running_loop().time()
-            await until(lambda: last(got, NOTICE) == b"0", PATIENCE_SECONDS)
+            await until(lambda: last(got, NOTICE) == b"0")
             assert 2 < asyncio.get_running_loop().time() - began < 15
         finally:
             parts.headset.signal(signal.SIGCONT)
@@ -272,7 +271,7 @@ async def test_a_headset_whose_lines_are_taken_out_is_not_heard_any_more(parts: 
     async with parts.listening(got), connect(here, client_id=None, deliver=print) as link:
         await bridged(got)
         await link.state([(private_topic("hmd-1"), b"before")])
-        await until(lambda: last(got, private_topic("hmd-1")) == b"before", PATIENCE_SECONDS)
+        await until(lambda: last(got, private_topic("hmd-1")) == b"before")
         lines = parts.cloud.acl.read_text().splitlines()
         others = lines.index("user application")
         kept = [line for line in lines[:others] if not line.startswith("topic write")] + lines[others:]
@@ -302,20 +301,20 @@ async def test_how_an_application_sees_that_the_headset_is_gone(parts: Parts) ->
     own = sidecar_status_topic("sidecar")
     async with parts.listening(got):
         async with running(settings_for(parts.headset.url, parts.ledger)):
-            await until(lambda: (said := last(got, own)) is not None and b"ready" in said, PATIENCE_SECONDS)
+            await until(lambda: (said := last(got, own)) is not None and b"ready" in said)
             parts.headset.stop(kill=True)
-            await until(lambda: last(got, NOTICE) == b"0", PATIENCE_SECONDS)
+            await until(lambda: last(got, NOTICE) == b"0")
             said = last(got, own)
             assert said is not None
             assert msgpack.unpackb(said)["reason"] == "ready"
             late: list[Message] = []
             async with parts.listening(late):  # who comes later learns it too
-                await until(lambda: last(late, NOTICE) == b"0" and last(late, own) is not None, PATIENCE_SECONDS)
+                await until(lambda: last(late, NOTICE) == b"0" and last(late, own) is not None)
             got.clear()
             parts.headset.start()
             await bridged(got)
-            await until(lambda: b"ready" in (last(got, own) or b""), PATIENCE_SECONDS)
-        await until(lambda: b"stopped" in (last(got, own) or b""), PATIENCE_SECONDS)
+            await until(lambda: b"ready" in (last(got, own) or b""))
+        await until(lambda: b"stopped" in (last(got, own) or b""))
 
 
 def test_a_bridge_without_a_client_id_of_its_own_does_not_start(parts: Parts) -> None:
@@ -352,7 +351,7 @@ async def test_no_application_takes_the_bridges_place(parts: Parts) -> None:
         await take(*(f"{before}{name}" for name in known for before in ("", "local.", f"{socket.gethostname()}.")))
         assert [message.payload for message in got if message.topic == NOTICE] == [b"1"]
         await take(SECRET)  # control
-        await until(lambda: [m.payload for m in got if m.topic == NOTICE][-2:] == [b"0", b"1"], PATIENCE_SECONDS)
+        await until(lambda: [m.payload for m in got if m.topic == NOTICE][-2:] == [b"0", b"1"])
 
 
 def test_the_bridge_takes_nothing_in_and_names_no_raw_topic() -> None:

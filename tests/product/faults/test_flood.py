@@ -24,7 +24,7 @@ MATTERS_OF_SPEED = {"late after the flood", "tracker not heard during", "tracker
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.alone
+@pytest.mark.long
 def test_a_flood_and_a_crowd_cost_neither_memory_nor_the_tracker(mosquitto: Mosquitto) -> None:
     command = [sys.executable, "-m", "tools.verification.flood", "--seconds", "3", "--connections", "200"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)

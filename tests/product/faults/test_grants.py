@@ -19,7 +19,7 @@ from eyestream.ops.grants.record import read_record
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.product.faults.deployment import PASSWORDS, Deployment
 from tests.rigs.mosquitto import Mosquitto, plugin
 from tests.rigs.tile_stream import TEXT
@@ -182,7 +182,7 @@ async def test_two_applications_and_one_is_revoked_in_mid_stream(
         await place.do("grant", app, "features")
         await place.do("grant", app, "gaze")
     async with applying(place, "application") as first, applying(place, "game") as second, streaming(place) as coming:
-        await until(lambda: min(len(one.of(stream)) for one in (first, second) for stream in STREAMS) > 20, 20)
+        await until(lambda: min(len(one.of(stream)) for one in (first, second) for stream in STREAMS) > 20)
         await place.do("revoke", "game")
         after = coming()
         await asyncio.sleep(2.5)  # it tries again, twice
@@ -199,7 +199,7 @@ async def test_two_applications_and_one_is_revoked_in_mid_stream(
         assert "game heard gaze from 20" in said
         await place.do("grant", "game", "gaze")  # with the password that it had
         again = coming()
-        await until(lambda: second.of("gaze")[-1] > again, 20)
+        await until(lambda: second.of("gaze")[-1] > again)
         assert max(second.of("features")) <= after
     record = read_record(place.config.parent / "ledger")
     assert [entry.word for entry in record] == ["granted"] * 4 + ["revoked"] * 2 + ["granted"]
@@ -210,10 +210,10 @@ async def test_one_of_two_streams_is_revoked(place: Place) -> None:
     await place.do("grant", "game", "coarse")
     await place.do("grant", "game", "fine")
     async with applying(place, "game") as heard, streaming(place) as coming:
-        await until(lambda: min(len(heard.of(stream)) for stream in STREAMS) > 20, 20)
+        await until(lambda: min(len(heard.of(stream)) for stream in STREAMS) > 20)
         await place.do("revoke", "game", "fine")
         after = coming()
-        await until(lambda: max(heard.of("gaze")) > after + 20, 20)
+        await until(lambda: max(heard.of("gaze")) > after + 20)
         assert max(heard.of("features")) <= after
 
 
@@ -235,11 +235,11 @@ async def test_what_is_kept_for_a_slow_reader_is_not_sent_after_a_revocation(pla
     client.connect(endpoint.host, endpoint.port or 1883)
     client.loop_start()
     async with streaming(place) as coming:
-        await until(lambda: coming() > 60, 20)  # more than a broker has under way at once, which is 20
+        await until(lambda: coming() > 60)  # more than a broker has under way at once, which is 20
         assert len(got) <= 20
     await place.do("revoke", "game", "features")
     got.clear()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not got.of("gaze"):  # what was granted still comes, after it has connected again
             for packet in owed.copy():
                 client.ack(*packet)
@@ -260,12 +260,12 @@ async def test_what_is_kept_for_who_is_away_is_not_sent_after_a_revocation(place
         await place.do("grant", "game", stream)
     async with streaming(place) as coming:
         async with applying(place, "game") as heard:
-            await until(lambda: len(heard.of("features")) > 5, 20)
+            await until(lambda: len(heard.of("features")) > 5)
         away = coming()
-        await until(lambda: coming() > away + 30, 20)
+        await until(lambda: coming() > away + 30)
     await place.do("revoke", "game", "features")
     async with applying(place, "game") as heard:
-        await until(lambda: len(heard.of("gaze")) > 20, 20)
+        await until(lambda: len(heard.of("gaze")) > 20)
         assert heard.of("features") == []
 
 
@@ -286,7 +286,7 @@ async def test_a_new_login_gets_in_with_what_is_written_for_it(place: Place, tmp
     await place.do("grant", "new", "gaze", "--new", str(secret))
     assert secret.stat().st_mode & 0o777 == 0o600
     async with applying(place, "new") as heard, streaming(place):
-        await until(lambda: len(heard.of("gaze")) > 5, 20)
+        await until(lambda: len(heard.of("gaze")) > 5)
         assert heard.of("features") == []
 
 

@@ -33,7 +33,7 @@ from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import answer_topic, ask_topic
 from eyestream_lab.gatekeeper.serving import answer_questions
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.product.faults.deployment import Deployment
 from tests.rigs.hostile.properties import KNOWN, Case, cases
 from tests.rigs.hostile.thrower import Thrower
@@ -113,7 +113,7 @@ class Listeners:
         """A chunk comes through, a question is answered, no link was lost and nothing has ended."""
         answered, chunk = len(self.answers), asyncio.ensure_future(anext(self.chunks))
         assert await self.publisher.send(rows_of_a_stranger(32, len(NAMES)))
-        await asyncio.wait_for(chunk, 20)
+        await asyncio.wait_for(chunk, PATIENCE_S)
         await self.ask.publish(ask_topic(DEVICE), msgspec.msgpack.encode(QUESTION), qos=1)
         await until(lambda: any(b"refused" not in found.payload for found in self.answers[answered:]))
         assert self.sidecar.links == {"raw": 1, "private": 1}
@@ -135,20 +135,20 @@ async def at_work(brokers: Brokers, settings: Settings) -> AsyncIterator[Listene
         await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
         publisher = await stack.enter_async_context(Publisher(tracker, DEVICE, NAMES, 2.0, hold=True))
         chunks = await stack.enter_async_context(subscribe(application, DEVICE))
-        seen = await stack.enter_async_context(discovering(application, wait_s=10.0))
+        seen = await stack.enter_async_context(discovering(application, wait_s=PATIENCE_S))
         endpoint = Endpoint.of(application)
         ask = await stack.enter_async_context(connect(endpoint, client_id=None, deliver=answers.append))
         await ask.subscribe(answer_topic(DEVICE), 0)
         tasks = tuple(
             asyncio.create_task(work)
             for work in (
-                watch.run(10.0, ready),
+                watch.run(PATIENCE_S, ready),
                 gaze.run(lambda records: listening.set()),
                 answer_questions(gatekeeper, DEVICE, calibration=calibrations.load("everyday-tile")),
             )
         )
-        await asyncio.wait_for(ready.wait(), 10)
-        await asyncio.wait_for(listening.wait(), 10)
+        await asyncio.wait_for(ready.wait(), PATIENCE_S)
+        await asyncio.wait_for(listening.wait(), PATIENCE_S)
         while not answers:  # until the gatekeeper listens
             await ask.publish(ask_topic(DEVICE), msgspec.msgpack.encode(QUESTION), qos=1)
             await asyncio.sleep(0.1)

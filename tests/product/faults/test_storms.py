@@ -296,5 +296,5 @@ async def test_no_descriptor_is_left_behind(mosquitto: Mosquitto) -> None:
                     if turn % 3 == 1:
                         proxy.reset()
                         await link.publish("t", bytes(random.randrange(10_000)), qos=1)
-        await until(lambda: descriptors() <= before, 3)
+        await until(lambda: descriptors() <= before)
         assert proxy.connections == 1 + 50 + 2 * 17  # who hangs up on MQTT 5 is asked again in 3.1.1, then for TLS

@@ -19,7 +19,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.status import Budget, encode_budget
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.product.faults.deployment import PASSWORDS, Deployment
 from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.pages import code_of
@@ -99,7 +99,7 @@ async def test_the_application_of_the_page_gets_in(deployment: Deployment, tmp_p
         assert (await first).startswith(b"[")
         await stream.say("budget", encode_budget(Budget(0, "session")))
         await stream.status("exhausted", "session")
-        rest, _ = await asyncio.wait_for(program.communicate(), 20)
+        rest, _ = await asyncio.wait_for(program.communicate(), PATIENCE_S)
     assert b"nothing more for now: Budget(chunks=0" in rest
     assert program.returncode == 0
 
@@ -184,7 +184,7 @@ async def test_both_logins_carry_rows_and_chunks_end_to_end(deployment: Deployme
     tracker = deployment.login("tracker", deployment.raw.url)
     async with running(settings) as sidecar:
         await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
-        async with subscribe(logins["application"], "hmd-1") as chunks, traffic(tracker), asyncio.timeout(10):
+        async with subscribe(logins["application"], "hmd-1") as chunks, traffic(tracker), asyncio.timeout(PATIENCE_S):
             taken = [(await anext(chunks)).index for _ in range(5)]
     assert taken == list(range(taken[0], taken[0] + 5))
 

@@ -27,7 +27,7 @@ from eyestream.rim.mqtt.transport import Link, connect
 from eyestream.sdk.discovery import discover
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.listener import Listener
 from tests.rigs.mosquitto import Mosquitto, free_port
@@ -308,11 +308,11 @@ async def test_a_sidecar_and_an_application_outlive_a_broker_that_restarts(
         async with running(settings) as sidecar, subscribe(login, "hmd-1") as chunks, traffic(login):
             await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
             for kill in (False, True):
-                await asyncio.wait_for(anext(chunks), 10)
+                await asyncio.wait_for(anext(chunks), PATIENCE_S)
                 made.stop(kill=kill)
                 await until(lambda: not chunks.connected and not sidecar.private_stands)
                 made.start()
-                await until(lambda: raw_stands(sidecar) and sidecar.private_stands and chunks.connected, 10)
-            await asyncio.wait_for(anext(chunks), 10)
+                await until(lambda: raw_stands(sidecar) and sidecar.private_stands and chunks.connected)
+            await asyncio.wait_for(anext(chunks), PATIENCE_S)
     finally:
         made.stop()

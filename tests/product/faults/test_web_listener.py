@@ -16,11 +16,11 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.wire.status import Status, encode_status
 from eyestream.wire.topics import private_topic, status_topic
+from eyestream_lab.testing.clocks import PATIENCE_S
 from tests.product.faults.deployment import PASSWORDS, Deployment
 from tests.rigs.mosquitto import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE_SECONDS = 20
 READY = encode_status(Status("online", "ready"))
 
 
@@ -39,7 +39,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory, mosquitto: object) -> I
     lines = [line.removeprefix("# ") for line in block.splitlines()]
     made.private.write("\n".join([head, f"listener {port} 127.0.0.1", *lines]))
     made.private.start()
-    deadline = time.monotonic() + PATIENCE_SECONDS  # its Unix socket stands a moment earlier
+    deadline = time.monotonic() + PATIENCE_S  # its Unix socket stands a moment earlier
     while not listens(port):
         assert time.monotonic() < deadline, made.private.log.read_text()
         time.sleep(0.01)
@@ -57,7 +57,7 @@ async def page(deployment: Deployment, port: int, user: str | None, password: st
         password=password if user else None,
         transport="websockets",
         tls_context=ssl.create_default_context(cafile=str(deployment.authority.pem)),
-        timeout=PATIENCE_SECONDS,
+        timeout=PATIENCE_S,
     ) as client:
         yield client
 
@@ -73,7 +73,7 @@ async def said(deployment: Deployment) -> AsyncIterator[None]:
 
 async def first(client: aiomqtt.Client) -> bytes:
     """The first message that comes."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(PATIENCE_S):
         async for message in client.messages:
             return bytes(message.payload)
     raise AssertionError("the link ended")
@@ -111,7 +111,7 @@ async def test_it_speaks_no_plain_websocket(deployment: tuple[Deployment, int]) 
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")
     writer.write(b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
     with contextlib.suppress(ConnectionError):
-        answer = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+        answer = await asyncio.wait_for(reader.read(), PATIENCE_S)
         assert not answer.startswith(b"HTTP/1.1 101")
     writer.close()
 
@@ -128,7 +128,7 @@ async def test_the_example_in_javascript_reads_there(deployment: tuple[Deploymen
             *words, stdout=asyncio.subprocess.PIPE, env=os.environ | login | trusted
         )
         assert process.stdout is not None
-        line = await asyncio.wait_for(process.stdout.readline(), PATIENCE_SECONDS)
+        line = await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)
         process.kill()
         await process.wait()
     assert line == b"status online ready\n"

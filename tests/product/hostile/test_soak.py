@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.alone
+@pytest.mark.long
 def test_a_short_soak(tmp_path: Path) -> None:
     words = ["--seconds", "3", "--round", "4", "--folder", str(tmp_path)]
     command = [sys.executable, "-m", "tools.verification.soak", *words]

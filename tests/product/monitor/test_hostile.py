@@ -15,6 +15,7 @@ from eyestream.monitor import serving
 from eyestream.monitor.serving import MOST_VISITORS, serve
 from eyestream.monitor.watch import Watch
 from eyestream.rim.config import BrokerSettings
+from eyestream_lab.testing.clocks import PATIENCE_S
 
 TOKEN = "3lz1tQm0h5aXk2cR9wYv7g"
 SECRET = "rate_fixations"
@@ -181,7 +182,7 @@ async def test_there_is_no_room_for_a_visitor_too_many(place: Place) -> None:
     for _, writer in opened:
         writer.close()
         await writer.wait_closed()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not await place.ask(PAGE, "Host: HOST"):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
@@ -222,7 +223,7 @@ async def test_a_thousand_hostile_requests_get_nothing(place: Place, monkeypatch
 async def test_a_browser_of_another_library_reads_on(place: Place) -> None:
     """News come to who has asked before."""
     url = f"http://127.0.0.1:{place.port}/{TOKEN}/events"
-    async with aiohttp.ClientSession() as session, session.get(url) as answer, asyncio.timeout(10):
+    async with aiohttp.ClientSession() as session, session.get(url) as answer, asyncio.timeout(PATIENCE_S):
         assert answer.headers["Content-Type"] == "text/event-stream"
         assert SECRET.encode() in await answer.content.readline()
         place.watch._tell("news")

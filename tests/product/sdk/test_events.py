@@ -15,13 +15,14 @@ from eyestream.sdk.chunks import Chunks, Connection, Event, Gap, Silence
 from eyestream.sdk.odometer import OtherLedger
 from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.status import Budget, Reading, Status, encode_budget, encode_reading
+from eyestream_lab.testing.clocks import PATIENCE_S
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.spoken import described_as, speaking_to
 
 
 async def heard(events: AsyncIterator[Event], kind: type) -> Event:
     """The next event of a kind."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         async for event in events:
             if isinstance(event, kind):
                 return event
@@ -110,10 +111,10 @@ async def test_a_chunk_has_units_errors_moments_and_age(mosquitto: Mosquitto) ->
         subscribe(mosquitto.url, "hmd-1", clock=lambda: now) as chunks,
     ):
         await stream.chunk(0)
-        chunk = await asyncio.wait_for(anext(chunks), 10)
+        chunk = await asyncio.wait_for(anext(chunks), PATIENCE_S)
         now = 1002.25
         await stream.chunk(1)
-        late = await asyncio.wait_for(anext(chunks), 10)
+        late = await asyncio.wait_for(anext(chunks), PATIENCE_S)
     assert (chunk.units, chunk.noise_sd.tolist()) == (("1/s", "1"), [0.5, 0.5])
     np.testing.assert_allclose(chunk.when, [998.5, 999.0, 999.5, 1000.0])
     assert (chunk.latency_s, chunk.age_s) == pytest.approx((0.0, 1.5))
@@ -154,7 +155,7 @@ def test_listening_ends_after_silence_and_says_what_is_wrong(mosquitto: Mosquitt
 async def test_tables_of_pandas_and_arrays_of_xarray(mosquitto: Mosquitto) -> None:
     async with speaking_to(mosquitto.url) as stream, subscribe(mosquitto.url, "hmd-1") as chunks:
         await stream.chunk(3)
-        chunk = await asyncio.wait_for(anext(chunks), 10)
+        chunk = await asyncio.wait_for(anext(chunks), PATIENCE_S)
     table, array = chunk.to_pandas(), chunk.to_xarray()
     assert list(table.columns) == ["rate_fixations", "blink_rate"]
     assert table.index.tolist() == chunk.t.tolist()
@@ -174,7 +175,7 @@ async def test_who_comes_after_the_budget_is_spent_learns_when_there_is_more(mos
         await stream.say("budget", encode_budget(Budget(0, "day", resumes_at=86_400)))
         await stream.status("exhausted", "day")
         for _ in range(10):
-            async with subscribe(mosquitto.url, "hmd-1") as chunks, asyncio.timeout(10):
+            async with subscribe(mosquitto.url, "hmd-1") as chunks, asyncio.timeout(PATIENCE_S):
                 assert [chunk async for chunk in chunks.until_exhausted()] == []
                 assert chunks.budget == Budget(0, "day", resumes_at=86_400)
 

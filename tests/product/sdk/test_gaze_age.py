@@ -10,6 +10,7 @@ from eyestream.cli.main import main
 from eyestream.rim.plan import StreamPlan, load
 from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.release import PrivateChunk, encode_meta, encode_private
+from eyestream_lab.testing.clocks import PATIENCE_S
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.spoken import speaking_to
 from tests.rigs.tile_stream import planned
@@ -41,7 +42,7 @@ async def test_both_ages_are_told(name: str, tmp_path: Path, mosquitto: Mosquitt
             now = 1000.0 + index * stream.chunk_s + late
             chunk = PrivateChunk(7, index, index * stream.chunk_s, dt, values, meta.epsilon, meta.delta)
             await speaker.say("private", encode_private(chunk))
-            got = await asyncio.wait_for(anext(chunks), 10)
+            got = await asyncio.wait_for(anext(chunks), PATIENCE_S)
     assert got.latency_s == pytest.approx(0.25, abs=0.01)
     assert got.oldest_gaze_s is not None
     reach = (n - 1) / spec.rate_hz + spec.window_s + spec.memory_s  # back from the last row, at which the chunk closes

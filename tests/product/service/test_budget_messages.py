@@ -30,7 +30,7 @@ from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.streams import StreamKey
 from eyestream.wire.status import Budget, Status, decode_budget, encode_budget, encode_status
 from eyestream.wire.topics import budget_topic, status_topic
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.memory_ledger import MemoryLedger
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
@@ -62,14 +62,14 @@ async def test_it_is_told_behind_each_chunk_until_nothing_is_left(mosquitto: Mos
             assert not chunks.exhausted
             async with Publisher(mosquitto.url, "hmd-1", settings.stream[0].names, 2.0) as publisher:
                 await publisher.send(rows)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 taken = [chunk.index async for chunk in chunks.until_exhausted()]
                 await until(lambda: chunks.budget == Budget(0, "session"))
             assert taken == [0, 1, 2]
             assert (chunks.exhausted, chunks.refused, chunks.foreign) == (True, 0, 0)
             async with Publisher(mosquitto.url, "hmd-1", settings.stream[0].names, 2.0) as publisher:
                 await publisher.send(rows[:32])
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 assert (await anext(chunks)).index == 0
                 await until(lambda: chunks.budget == Budget(1, "day", MIDNIGHT))
                 lower = msgspec.structs.replace(settings.budget, day_epsilon=19.2)
@@ -279,7 +279,7 @@ async def test_who_waits_for_news_misses_none() -> None:
     assert seen[-1] == (Status("exhausted", "day"), Budget(0, "day", 5))
     assert len(seen) >= 4
     assert chunks.refused == 1
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(PATIENCE_S):
         assert [chunk async for chunk in chunks.until_exhausted()] == []
     say(status_topic, encode_status(Status("exhausted", "window")))
     assert not chunks.exhausted, "a window lets the next chunks out"

@@ -8,6 +8,7 @@ import pytest
 
 from eyestream.rim.sidecar.worker import FairQueue
 from eyestream.sdk.chunks import DropOldest
+from eyestream_lab.testing.clocks import PATIENCE_S
 
 
 async def test_a_full_buffer_drops_its_oldest_and_counts() -> None:
@@ -23,7 +24,7 @@ async def test_a_waiting_consumer_wakes_up() -> None:
     waiting = asyncio.create_task(buffer.get())
     await asyncio.sleep(0)
     buffer.put(7)
-    assert await asyncio.wait_for(waiting, 1) == 7
+    assert await asyncio.wait_for(waiting, PATIENCE_S) == 7
 
 
 async def test_a_cancelled_consumer_takes_nothing() -> None:

@@ -11,14 +11,14 @@ from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
 from eyestream_lab.embedded import embedded_broker
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.mosquitto import free_port
 
 
 async def test_it_carries_retained_messages_quietly(caplog: pytest.LogCaptureFixture) -> None:
     got: list[Message] = []
     with caplog.at_level(logging.DEBUG):
-        async with asyncio.timeout(10), embedded_broker() as url:
+        async with asyncio.timeout(PATIENCE_S), embedded_broker() as url:
             endpoint = Endpoint.of(BrokerSettings(url))
             assert endpoint.host == "127.0.0.1"
             async with connect(endpoint, client_id="a", deliver=got.append) as link:
@@ -51,7 +51,7 @@ async def test_it_stops_while_a_client_is_connected_and_frees_its_port() -> None
         except LinkError:
             ended.append(url)
 
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_S):
         for _ in range(2):
             async with embedded_broker(port) as url:
                 stands = asyncio.Event()

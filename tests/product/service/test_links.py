@@ -13,7 +13,7 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Will, connect
 from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.wire.topics import raw_topic
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.scripted import ScriptedBroker
 from tests.rigs.sidecar import client_ids, running, settings_for
@@ -68,7 +68,7 @@ async def test_many_devices_are_subscribed_with_few_packets(tmp_path: Path) -> N
     """A round trip for each packet: a thousand of them are 50 s to a broker that is 50 ms away."""
     devices = tuple(f"hmd-{number}" for number in range(1000))
     async with ScriptedBroker() as broker, running(settings_for(broker.url, tmp_path, devices=devices)) as sidecar:
-        await until(lambda: sidecar.raw_stands, 20)
+        await until(lambda: sidecar.raw_stands)
     rows = [packet for packet in broker.subscriptions if packet[0].endswith("/raw")]
     assert [name for packet in rows for name in packet] == [raw_topic(device) for device in devices]
     assert len(rows) <= 8
@@ -126,7 +126,7 @@ async def test_who_falls_over_says_no_goodbye_so_that_the_will_is_said(ending: s
         await stands.wait()
         if ending == "cancelled":
             task.cancel()
-        await asyncio.wait({task}, timeout=5)
+        await asyncio.wait({task}, timeout=PATIENCE_S)
         await until(lambda: bool(broker.goodbyes or broker.said))
         assert broker.goodbyes == (["me"] if ending == "in order" else [])
         assert broker.said == ([] if ending == "in order" else [(OWN, b"gone")])

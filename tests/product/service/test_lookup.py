@@ -16,7 +16,7 @@ from eyestream.rim.mqtt import transport
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.opening import addresses
 from eyestream.rim.mqtt.transport import connect
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.mosquitto import Mosquitto
 
 
@@ -54,7 +54,7 @@ def test_a_silent_name_server_holds_up_neither_the_threads_of_the_loop_nor_its_e
         for _ in range(4):
             assert "no answer" in await try_to_connect()
         assert lookups() == 1
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.to_thread(int)  # the ledger's way to the disk
 
     before = time.monotonic()

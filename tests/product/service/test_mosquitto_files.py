@@ -8,7 +8,7 @@ import pytest
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.mosquitto import Mosquitto
 
 FOLDER = Path(__file__).resolve().parents[3] / "config" / "mosquitto"
@@ -24,7 +24,7 @@ async def test_the_plain_one(tmp_path: Path) -> None:
     broker.start()
     try:
         got: list[Message] = []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             async with connect(Endpoint.of(BrokerSettings(broker.url)), client_id=None, deliver=got.append) as link:
                 await link.subscribe("t", 1)
                 await link.publish("t", bytes(60_000), qos=1)

@@ -22,7 +22,7 @@ from eyestream.rim.sidecar import sidecar as sidecar_module
 from eyestream.sdk.publisher import Publisher
 from eyestream.wire.release import claim_hash, decode_meta
 from eyestream_lab.embedded import embedded_broker
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.matrix import blocks
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
@@ -136,7 +136,7 @@ async def test_a_broker_that_misuses_5_loses_the_link_with_the_reason(bytes_of_b
     got: list[Message] = []
 
     async def body(url: str) -> None:
-        async with asyncio.timeout(10), connect(endpoint(url), client_id=None, deliver=got.append) as link:
+        async with asyncio.timeout(PATIENCE_S), connect(endpoint(url), client_id=None, deliver=got.append) as link:
             await link.publish("t", b"", qos=1)
             await asyncio.Event().wait()
 
@@ -189,7 +189,7 @@ async def test_a_chunk_says_when_it_is_over_and_what_is_claimed(mosquitto: Mosqu
         await until(lambda: raw_stands(sidecar))
         async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
             assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
-            chunk = await asyncio.wait_for(anext(chunks), 20)
+            chunk = await asyncio.wait_for(anext(chunks), PATIENCE_S)
         await until(lambda: any(message.topic == PRIVATE for message in got))
     [private] = [message for message in got if message.topic == PRIVATE]
     [meta] = [decode_meta(message.payload) for message in got if message.topic.endswith("/meta")]

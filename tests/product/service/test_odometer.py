@@ -24,7 +24,7 @@ from eyestream.sdk.odometer import OdometerWatch, OtherLedger, WentBack
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
 from eyestream.streams import StreamKey
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.memory_ledger import MemoryLedger
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
@@ -85,7 +85,7 @@ async def test_an_older_ledger_in_the_place_of_the_newer_one_is_heard(
             await until(lambda: chunks.odometer.fault is not None)
             assert chunks.odometer.fault == WentBack(14.4)
             assert "epsilon 14.4 that was spent is forgotten" in caplog.text
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 assert WentBack(14.4) == await anext(
                     event async for event in chunks.events() if type(event) is WentBack
                 )

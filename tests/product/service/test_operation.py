@@ -30,7 +30,7 @@ from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.replay import replay
 from eyestream_lab.simulation.people import load_statistics, simulate_person
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import at_work, running, settings_for
@@ -275,7 +275,7 @@ def configure(folder: Path, url: str, more: str = "") -> Path:
 async def said(process: asyncio.subprocess.Process, words: str) -> str:
     """The next log line with `words` in it."""
     assert process.stderr is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while words not in (line := (await process.stderr.readline()).decode()):
             assert line, f"ended without {words!r}"
     return line
@@ -369,7 +369,7 @@ def test_a_stopped_demo_leaves_nothing(tmp_path: Path, stop: signal.Signals) -> 
     process.stdout.readline()
     assert list(tmp_path.iterdir()) != []
     process.send_signal(stop)
-    process.communicate(timeout=10)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + stop
     assert list(tmp_path.iterdir()) == []
 

@@ -33,7 +33,7 @@ from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.sdk.publisher import Publisher
 from eyestream.wire.status import Owner, Status, encode_owner, encode_status
 from eyestream.wire.topics import owner_topic, sidecar_status_topic
-from eyestream_lab.testing.clocks import simulated, until
+from eyestream_lab.testing.clocks import PATIENCE_S, simulated, until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import ceilings_of, opened, raw_stands, running, settings_for
@@ -72,7 +72,7 @@ async def stands(sidecar: Sidecar) -> None:
 async def refusal(settings: Settings) -> str:
     """Why it does not start."""
     with opened(settings) as sidecar, pytest.raises(ConfigError) as caught:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await sidecar.run(asyncio.Event())
     return str(caught.value)
 

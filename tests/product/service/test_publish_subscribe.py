@@ -15,7 +15,7 @@ from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.wire import topics
 from eyestream.wire.release import Meta, PrivateChunk, encode_meta, encode_private
 from eyestream.wire.status import Status, encode_status
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.mosquitto import Mosquitto, free_port
 
 NAMES = ("a", "b", "c")
@@ -89,14 +89,14 @@ async def test_rows_of_an_outage_are_lost_counted_and_numbered(mosquitto: Mosqui
     async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
         assert await publisher.send(np.zeros((1, 3)))
         mosquitto.stop(kill=True)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while await publisher.send(np.zeros((1, 3))):
                 pass
             assert not await publisher.send(np.zeros((2, 3)))
         lost, numbered, session = publisher.lost, publisher.next_seq, publisher.session
         assert lost >= 3
         mosquitto.start()
-        async with asyncio.timeout(6):
+        async with asyncio.timeout(PATIENCE_S):
             while not await publisher.send(np.zeros((1, 3))):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         assert publisher.next_seq > numbered
@@ -132,7 +132,7 @@ async def test_an_application_gets_chunks_with_names_times_and_price(mosquitto: 
         async with subscribe(mosquitto.url, device="hmd-1") as chunks:
             await until(lambda: chunks.status is not None)
             await say(link, "private", chunk(3))
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 got = await anext(aiter(chunks))
     assert (got.session, got.index, got.names) == (9, 3, NAMES)
     assert (got.epsilon, got.delta, got.guarantee) == (1.5, 0.0, "in words")
@@ -149,7 +149,7 @@ async def test_duplicates_and_strangers_are_not_chunks(mosquitto: Mosquitto) -> 
         for payload in (chunk(0), chunk(0), chunk(1), b"\xc1", chunk(2, features=2), chunk(1), chunk(0, session=2)):
             await say(link, "private", payload)
         taken = []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while len(taken) < 3:
                 got = await anext(chunks)
                 taken.append((got.session, got.index))
@@ -196,7 +196,7 @@ async def test_a_fixed_client_id_loses_nothing_of_an_absence(mosquitto: Mosquitt
             await until(lambda: chunks.meta is not None)
         for index in range(3):
             await say(link, "private", chunk(index))
-        async with subscribe(mosquitto.url, device="hmd-1", client_id="app") as chunks, asyncio.timeout(5):
+        async with subscribe(mosquitto.url, device="hmd-1", client_id="app") as chunks, asyncio.timeout(PATIENCE_S):
             taken = [(await anext(chunks)).index for _ in range(3)]
     assert taken == [0, 1, 2]
 
@@ -216,13 +216,13 @@ async def test_one_client_id_for_one_device_after_the_other_gets_each_its_own_ch
     async with connect(endpoint(mosquitto.url), client_id=None, deliver=print) as link:
         async with subscribe(mosquitto.url, device="hmd-1", client_id="app"):
             pass
-        async with subscribe(mosquitto.url, device="hmd-2", client_id="app") as chunks, asyncio.timeout(5):
+        async with subscribe(mosquitto.url, device="hmd-2", client_id="app") as chunks, asyncio.timeout(PATIENCE_S):
             await of(link, "hmd-1", session=1)
             await of(link, "hmd-2", session=2)
             assert (await anext(chunks)).session == 2
             await asyncio.sleep(0.2)
             assert (len(chunks._arrived), chunks.foreign, chunks.refused) == (0, 0, 0)
-        async with subscribe(mosquitto.url, device="hmd-1", client_id="app") as chunks, asyncio.timeout(5):
+        async with subscribe(mosquitto.url, device="hmd-1", client_id="app") as chunks, asyncio.timeout(PATIENCE_S):
             assert (await anext(chunks)).session == 1  # it was kept meanwhile
 
 
@@ -233,7 +233,7 @@ async def test_one_client_id_for_two_devices_at_once(mosquitto: Mosquitto) -> No
     async with connect(endpoint(mosquitto.url), client_id=None, deliver=print) as link, first as one, second as two:
         for session, device in ((1, "hmd-1"), (2, "hmd-2")):
             await of(link, device, session)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             assert [(await anext(one)).session, (await anext(two)).session] == [1, 2]
     assert "already connected" not in mosquitto.log.read_text()
 
@@ -249,7 +249,7 @@ async def test_what_was_not_asked_for_is_ignored_and_counted(mosquitto: Mosquitt
         await until(lambda: chunks.foreign == 3)
         assert (chunks.meta, chunks.status, len(chunks._arrived), len(chunks._early)) == (None, None, 0, 0)
         await of(link, "hmd-2", session=2)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             assert (await anext(chunks)).session == 2
     assert (chunks.foreign, chunks.refused) == (3, 0)
 

@@ -13,7 +13,7 @@ from eyestream.rim.mqtt.transport import Link, Message, connect
 from eyestream.sdk.publisher import Publisher, _Carrier
 from eyestream.wire import gaze, topics
 from eyestream.wire.raw import decode_raw
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.product.service.test_publish_subscribe import NAMES, endpoint, meta
 from tests.rigs.mosquitto import Mosquitto
 
@@ -142,5 +142,5 @@ async def test_messages_that_wait_for_room_when_the_link_goes_are_not_taken() ->
     sent = [asyncio.create_task(carrier.hand_over("topic", b"rows")) for _ in range(3)]
     await until(carrier._pending.full)
     serving.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await asyncio.gather(*sent) == [False] * 3

@@ -11,6 +11,7 @@ import numpy as np
 import eyestream
 from eyestream.wire.gaze import decode_gaze
 from eyestream_lab.embedded import embedded_broker
+from eyestream_lab.testing.clocks import PATIENCE_S
 from tests.rigs.pages import ROOT, blocks, body_of, code_of
 from tests.rigs.sidecar import running, settings_for
 
@@ -50,7 +51,7 @@ async def test_publisher_of_gaze() -> None:
         await client.subscribe("eyestream/v1/hmd-1/gaze/raw")
         names = {"eyestream": eyestream, "device": "hmd-1", "t": times, "x": 1.0, "y": 2.0, "pupil": 3.5}
         await body_of(publish.replace("mqtt://localhost", url).replace("[x, y, pupil]", "[[x, y, pupil]] * 9"), names)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             message = await anext(client.messages)
     heard, values = decode_gaze(message.payload, (2, 3), 1)
     assert heard.tolist() == times.tolist()
@@ -67,7 +68,7 @@ async def test_publisher_and_subscriber(tmp_path: Path, capsys: Any) -> None:
         async with running(settings):
             listener = asyncio.create_task(body_of(subscribe.replace("mqtt://localhost", url), names))
             said = ""
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 while "(52, 32)" not in said:  # each run of the publisher is a session of its own
                     await body_of(publish.replace("mqtt://localhost", url), names)
                     await asyncio.sleep(0.2)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from eyestream.rim.sidecar.sender import Outbox, Sender
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 
 
 class FarLink:
@@ -56,7 +56,7 @@ async def test_a_goodbye_of_many_devices_takes_few_round_trips_and_is_the_last_w
     await until(lambda: link.acknowledge is not None)
     assert not any(word.startswith("bye") for word in link.said)  # not before the chunk is delivered
     link.acknowledge()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await serving
     assert link.said == ["s0=1", "chunk", *(f"bye{device}" for device in range(1000))]
     assert link.round_trips <= 21

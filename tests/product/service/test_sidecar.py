@@ -22,7 +22,7 @@ from eyestream.sdk.replay import replay
 from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.streams import StreamKey
 from eyestream.wire.raw import encode_raw
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from eyestream_lab.testing.noise import SeededNoise
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
@@ -354,7 +354,7 @@ async def test_a_broker_that_is_down_at_start_is_waited_for_and_said_once(
         assert caplog.text.count("private broker: ") == 1
         assert caplog.text.count("raw broker: ") == 0  # no row is taken before the devices are known to be ours
         mosquitto.start()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             async with spying(mosquitto.url) as spy:
                 await until(lambda: online(spy))
             await publish(mosquitto.url, recording_of(rows_of_a_stranger(32, 52)))

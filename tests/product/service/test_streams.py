@@ -19,7 +19,7 @@ from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.raw import encode_raw
 from eyestream.wire.topics import raw_topic
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import NO_BROKER, at_work, settings_for
@@ -88,7 +88,7 @@ async def test_trackers_and_applications_name_the_stream(mosquitto: Mosquitto, t
         ):
             await until(lambda: made.sidecar.raw_stands and made.sidecar.private_stands)
             assert await publisher.send(rows_of_a_stranger(64, 52))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 chunk = await anext(more)
             assert (chunk.values.shape, chunk.epsilon) == ((52, 64), 2.4)
             assert "gaze event, all streams" in chunk.guarantee

@@ -18,7 +18,7 @@ from eyestream.rim.mqtt import reconnecting as keeper
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, connect
-from eyestream_lab.testing.clocks import until
+from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.scripted import ScriptedBroker
@@ -55,7 +55,7 @@ async def test_nagle_is_off(mosquitto: Mosquitto) -> None:
 @pytest.mark.usefixtures("each_version")
 async def test_a_killed_broker_ends_the_body_with_a_link_error(mosquitto: Mosquitto) -> None:
     async def body() -> None:
-        async with asyncio.timeout(5), connect(endpoint(mosquitto.port), client_id=None, deliver=print):
+        async with asyncio.timeout(PATIENCE_S), connect(endpoint(mosquitto.port), client_id=None, deliver=print):
             mosquitto.stop(kill=True)
             await asyncio.Event().wait()
 
@@ -66,7 +66,10 @@ async def test_a_killed_broker_ends_the_body_with_a_link_error(mosquitto: Mosqui
 @pytest.mark.usefixtures("each_version")
 async def test_a_publish_in_flight_does_not_wait_for_a_dead_broker(mosquitto: Mosquitto) -> None:
     async def body() -> None:
-        async with asyncio.timeout(5), connect(endpoint(mosquitto.port), client_id=None, deliver=print) as link:
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            connect(endpoint(mosquitto.port), client_id=None, deliver=print) as link,
+        ):
             mosquitto.stop(kill=True)
             for _ in range(3):
                 await link.publish("t", b"", qos=1)
@@ -195,7 +198,7 @@ async def test_a_keeper_is_back_within_five_seconds(mosquitto: Mosquitto) -> Non
             stands.clear()
 
     link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id="fixed", deliver=print)
-    async with link_keeper.beside(5):
+    async with link_keeper.beside(PATIENCE_S):
         for outage_s in (0.0, 1.0):
             mosquitto.stop(kill=True)
             await until(lambda: not stands.is_set())
@@ -237,7 +240,7 @@ async def test_a_cancel_is_heeded_whatever_else_happens_at_that_moment(
 
     link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print)
     task = asyncio.create_task(link_keeper.run())
-    done, _ = await asyncio.wait({task}, timeout=3)
+    done, _ = await asyncio.wait({task}, timeout=PATIENCE_S)
     task.cancel()
     await asyncio.wait({task})
     assert done
@@ -264,7 +267,7 @@ async def test_what_deliver_raises_comes_out_as_it_is(mosquitto: Mosquitto) -> N
         await asyncio.Event().wait()
 
     link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=deliver)
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(ZeroDivisionError):
             await link_keeper.run()
 
@@ -332,7 +335,7 @@ async def test_a_broker_that_falls_out_of_its_role_ends_the_link() -> None:
     async with server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(LinkError, match="does not speak MQTT"):
-            async with asyncio.timeout(3), connect(endpoint(port), client_id=None, deliver=print) as link:
+            async with asyncio.timeout(PATIENCE_S), connect(endpoint(port), client_id=None, deliver=print) as link:
                 await link.publish("t", b"", qos=1)
 
 
@@ -441,7 +444,7 @@ async def test_a_link_that_is_away_is_tried_once_more_at_the_end(
     for back in (True, False):
         attempts.clear(), stood.clear(), leave.clear()
         link_keeper = ReconnectingLink(endpoint(mosquitto.port), serve, what="test", client_id=None, deliver=print)
-        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
             group.create_task(link_keeper.run())
             await stood.wait()
             mosquitto.stop(kill=True)

@@ -58,7 +58,7 @@ async def send_sessions(
             for index in range(4):
                 await publisher.send(rows[index * N : (index + 1) * N])
                 come += index < released
-                await until(lambda come=come: len(spy.chunks(device)) == come, 30)
+                await until(lambda come=come: len(spy.chunks(device)) == come)
 
 
 def published(spy: Spy) -> list[tuple[str, bytes]]:

@@ -93,13 +93,16 @@ async def main() -> None:
     assert listed["slow"].channels[0] == "x [degrees]"
     assert "furlongs" in listed["unknown unit"].refused
     assert "texts" in listed["texts"].refused
-    await refused("has unit 'furlongs', where the profile has deg", name="unknown unit")
-    await refused("has unit 'pixels', where the profile has deg", name="pixels")
-    await refused("it has 60 samples a second, the profile 200", name="slow")
-    await refused("are texts, not numbers", name="texts")
-    await refused("2 have this name", name="twin")
-    await refused("0 channels of type ScreenX", name="twin", source_id="another")
-    await refused("there is none on this network", name="nobody")
+    silent = asyncio.create_task(stands_silent())  # it waits, mostly, as do all that are refused
+    await asyncio.gather(
+        refused("has unit 'furlongs', where the profile has deg", name="unknown unit"),
+        refused("has unit 'pixels', where the profile has deg", name="pixels"),
+        refused("it has 60 samples a second, the profile 200", name="slow"),
+        refused("are texts, not numbers", name="texts"),
+        refused("2 have this name", name="twin"),
+        refused("0 channels of type ScreenX", name="twin", source_id="another"),
+        refused("there is none on this network", name="nobody"),
+    )
     print("refusals")
     async with hearing(LslSource(LslOptions("twin", "another", gaze=(0, 1), pupil=(3,)), PROFILE, PLACE)) as explicit:
         pushing = threading.Event()
@@ -117,7 +120,7 @@ async def main() -> None:
             thread.join()
     assert explicit.column("pupil")[0, 0] == 4.0
     print("an explicit mapping")
-    await stands_silent()
+    await silent
     print("a silent outlet stands")
     await reads_the_same(Path(sys.argv[1]))
     print("what an application reads")

@@ -19,7 +19,7 @@ from eyestream.rim.sources.gaze_recording import GazePlayer
 from eyestream.rim.sources.registry import make_source, named_source
 from eyestream.streams import StreamSpec
 from eyestream.wire.raw import RawRows
-from eyestream_lab.testing.clocks import simulated
+from eyestream_lab.testing.clocks import PATIENCE_S, simulated
 
 SPEC = StreamSpec("features", 1, NAMES, ("1",) * 52, rate_hz=2.0, window_s=30.0)
 BROKER = BrokerSettings("mqtt://localhost")
@@ -43,7 +43,7 @@ async def test_a_recording_of_gaze_gives_the_rows_of_its_front_end(tmp_path: Pat
     source = make_source(entry("recording", "degrees", 100.0, file="g.csv", speed=200.0), SPEC, tmp_path, BROKER)
     assert isinstance(source, GazePlayer)
     heard: list[RawRows] = []
-    await asyncio.wait_for(source.run(heard.append), 20)
+    await asyncio.wait_for(source.run(heard.append), PATIENCE_S)
     *rows, end = heard
     assert end.end
     whole = FrontEnd(load_profile("degrees").at_rate(100.0)).feed(load_gaze(path, load_profile("degrees")).samples)

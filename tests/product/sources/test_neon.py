@@ -179,7 +179,7 @@ async def test_a_phone_whose_payloads_nobody_knows_stands_and_the_log_says_so(ca
     await phone.start()
     try:
         async with hearing(source_of(phone)) as heard:
-            await until(lambda: bool(caplog.records), 10)
+            await until(lambda: bool(caplog.records))
         assert (heard.away, heard.samples) == ([], 0)
     finally:
         await phone.stop()

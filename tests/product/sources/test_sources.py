@@ -18,6 +18,7 @@ from eyestream.rim.sources.registry import make_source
 from eyestream.rim.sources.source import Deliver
 from eyestream.streams import StreamKey, StreamSpec
 from eyestream.wire.raw import RawRows
+from eyestream_lab.testing.clocks import PATIENCE_S
 
 BROKER = BrokerSettings("mqtt://localhost")
 KEY = StreamKey("d", "features")
@@ -122,7 +123,7 @@ async def test_a_source_that_is_away_is_run_again_and_said_so() -> None:
     while source.runs < 2:  # noqa: ASYNC110  it is bounded by the time limit of the test
         await asyncio.sleep(0.01)
     assert not runner.stands(KEY)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         await task
     assert runner.stands(KEY)
     assert [key for key, _ in taken] == [KEY]

@@ -5,12 +5,12 @@ import contextlib
 import socket
 
 from eyestream.rim.mqtt.endpoint import Endpoint
+from eyestream_lab.testing.clocks import PATIENCE_S
 from tests.rigs.hostile.properties import field, message
 from tests.rigs.strangers import packet
 
 __all__ = ["Thrower"]
 
-_PATIENCE_S = 10.0
 _TAKEN = 0x80
 """Reason codes from here on are refusals."""
 
@@ -32,7 +32,7 @@ class Thrower:
         """Publish at QoS 1; whether the broker has taken it, and refused it by no word."""
         reader, writer = self._link or await self._enter()
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(PATIENCE_S):
                 writer.write(message(topic.encode(), properties, payload, number=1, retain=retain))
                 await writer.drain()
                 kind, size = await reader.readexactly(2)
@@ -61,7 +61,7 @@ class Thrower:
         self, topic: str = "", properties: bytes = b"", payload: bytes = b"", *, retain: bool = False
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         at = self._endpoint
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             opened = _queued(at.host) if at.unix else asyncio.open_connection(at.host, at.port)
             self._link = reader, writer = await opened
         flags, will = 0x02, b""
@@ -73,7 +73,7 @@ class Thrower:
         flags |= 0xC0 * bool(login)
         words = b"".join(field((word or "").encode()) for word in login)
         writer.write(packet(0x10, field(b"MQTT") + bytes([5, flags, 0, 60, 0]) + field(b"") + will + words))
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             _, size = await reader.readexactly(2)
             answer = await reader.readexactly(size)
         if answer[1]:
