@@ -4,7 +4,6 @@ import dataclasses
 import random
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -185,14 +184,3 @@ def test_a_baseline_outlives_a_level_and_the_filter_begins_anew() -> None:
     moved = one.faded(1).continue_session(session)
     assert not moved.awaits_baseline
     np.testing.assert_array_equal(moved.state, one.faded(1).core.start)
-
-
-def test_a_grant_of_less_than_a_release_costs_releases_nothing(mechanism: Mechanism) -> None:
-    """No ledger of ours gives one; whatever another one gives, a chunk never costs more than it was charged."""
-    for missing, payloads, fault in ((1, 0, "RuntimeError"), (0, 1, None)):
-        stream = StreamRelease(settings(), mechanism, lambda: 7)
-        (request,) = stream.feed(RawRows(1, 0, np.full((N, F), 0.5)), 0.0).requests
-        charge = Charge(request.charge.epsilon - missing, request.charge.delta)
-        outcome = stream.answer([Granted(msgspec.structs.replace(request, charge=charge))])
-        assert (len(outcome.payloads), outcome.fault) == (payloads, fault)
-        assert stream.counters.dropped["mechanism"] == missing
