@@ -41,9 +41,10 @@ def spend(mechanism: LiveKaleido, released: np.ndarray) -> Fraction:
     core = mechanism.core
     assert isinstance(core, KaleidoCore)
     test, own = core.kaleido.test_epsilon, Fraction(core.kaleido.epsilon)
-    parts = np.rint(released[3] * PARTS).astype(int).tolist()
-    each = [test * bool(tested) + own * part / PARTS for tested, part in zip(released[2], parts, strict=True)]
-    return max(sum(each[start : start + W], Fraction(0)) for start in range(len(each)))
+    each = np.stack([released[2] != 0, np.rint(released[3] * PARTS)]).astype(np.int64)
+    running = np.cumsum(np.pad(each, ((0, 0), (W, 0))), axis=1)
+    windows = set(zip(*(running[:, W:] - running[:, :-W]).tolist(), strict=True))
+    return max(test * tests + own * parts / PARTS for tests, parts in windows)
 
 
 def test_slots_of_a_session_are_the_samples_of_one() -> None:
