@@ -51,7 +51,8 @@ class Kernel(Pipe):
         self._looks = False
         if self.paused or self.closed or not self.buffer:
             return
-        data, self.buffer = bytes(self.buffer[:READ_BYTES]), self.buffer[READ_BYTES:]
+        data = bytes(self.buffer[:READ_BYTES])
+        del self.buffer[:READ_BYTES]  # which copies nothing of what stays
         self.reads += 1
         self.client.data_received(data)
         self._look()
