@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = ["PATIENCE_S", "Clock", "simulated", "until"]
+__all__ = ["Clock", "simulated", "until"]
 
 Result = TypeVar("Result")
 
