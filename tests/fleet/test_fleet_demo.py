@@ -99,7 +99,7 @@ def played(tmp_path: Path, *words: str, interrupted: bool = False) -> tuple[str,
 @pytest.mark.long
 @pytest.mark.timeout(200)
 def test_it_survives_kills_and_leaves_nothing(tmp_path: Path) -> None:
-    said, code = played(tmp_path, "--devices", "8", "--partitions", "2", "--kill-every", "2", "--seconds", "30")
+    said, code = played(tmp_path, "--devices", "8", "--partitions", "2", "--kill-every", "2", "--seconds", "20")
     assert code == 0, said
     killed = re.findall(r"(\d+) workers and (\d+) servers were killed", said)[-1]
     assert int(killed[0]) >= 2, said

@@ -118,6 +118,7 @@ def test_a_page_of_another_user_shows_nothing(windows: Windows) -> None:
         page.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("pyopenxr", "libgl")
 def test_through_a_loader(windows: Windows) -> None:
     words = "import pathlib, xr; print(pathlib.Path(xr.__file__).parent / 'library' / 'openxr_loader.dll')"

@@ -2,20 +2,22 @@
 
 import asyncio
 import random
+import re
 import signal
 import time
 from pathlib import Path
 
 import pytest
 
+from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.sdk.publisher import Publisher
 from eyestream_lab.testing.clocks import until
 from tests.product.cli.test_live_commands import complaint, deployment, edit, eyestream, sidecar
+from tests.rigs.calibrations import few_features
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.spy import Spy, spying
-from tests.rigs.storms import NAMES
 
 __all__ = ["deployment"]
 
@@ -52,6 +54,22 @@ def test_a_pause_outlives_a_kill_and_needs_no_sidecar(deployment: Path) -> None:
     assert mark.read_text() == "resumed\n"
 
 
+def of_few_features(path: Path) -> tuple[str, ...]:
+    """A configuration of a few features, each of one second of gaze, so that a pause is over soon; their names."""
+    few = few_features()
+    calibrations.save(few, path.parent / "few.npz")
+    text = re.sub(r"^names = \[.*?^\]\n", "", path.read_text(), flags=re.M | re.S)
+    path.write_text(text)
+    edit(
+        path,
+        ('"everyday-klt-anchored-64"', '"./few.npz"'),
+        ("window_s = 30.0", "window_s = 1.0"),
+        ("session_epsilon = 1152.0", "session_epsilon = 1e9"),
+        ("day_epsilon = 2304.0", "day_epsilon = 1e9"),
+    )
+    return few.names
+
+
 def counted(ledger: Path) -> int:
     """Chunks that were ever reserved."""
     return sum(odometer.released for odometer in read_ledger(ledger).odometers.values())
@@ -64,18 +82,19 @@ async def test_nothing_leaves_while_it_is_paused_wherever_it_is_killed(
 ) -> None:
     """Real processes, SIGKILL at random moments around each pause; the tracker never stops."""
     edit(deployment, ("mqtt://localhost:1883", mosquitto.url))
+    names = of_few_features(deployment)
     ledger, luck, device = deployment.parent / "ledger", random.Random(7), deployed_device(deployment)
     released = 0
 
     async def track(publisher: Publisher) -> None:
         while True:
-            await publisher.send(rows_of_a_stranger(8, len(NAMES)))
+            await publisher.send(rows_of_a_stranger(8, len(names)))
             await asyncio.sleep(0.01)
 
     async def heard_more(spy: Spy, heard: int) -> None:
-        await until(lambda: len(spy.chunks(device)) > heard, 80)  # for 31 s rows may describe gaze of the pause
+        await until(lambda: len(spy.chunks(device)) > heard, 40)  # for 2 s rows may describe gaze of the pause
 
-    async with spying(mosquitto.url) as spy, Publisher(mosquitto.url, device, NAMES, 2.0) as publisher:
+    async with spying(mosquitto.url) as spy, Publisher(mosquitto.url, device, names, 2.0) as publisher:
         tracker = asyncio.create_task(track(publisher))
         for _ in range(pauses):
             with sidecar(deployment) as process:

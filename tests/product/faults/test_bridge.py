@@ -223,7 +223,7 @@ async def test_what_is_over_comes_late_where_nobody_knows_it(parts: Parts, away:
     parts.cloud.start()
     parts.headset.start()
     got: list[Message] = []
-    settings = settings_for(parts.headset.url, parts.ledger, limits=LimitSettings(deadline_s=2))
+    settings = settings_for(parts.headset.url, parts.ledger, limits=LimitSettings(deadline_s=1))
     async with running(settings) as sidecar, Publisher(parts.headset.url, "hmd-1", NAMES, 2.0) as publisher:
         await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
         async with parts.listening(got, "kept"):
@@ -232,7 +232,7 @@ async def test_what_is_over_comes_late_where_nobody_knows_it(parts: Parts, away:
             parts.cloud.stop()
         assert await publisher.send(rows_of_a_stranger(64, len(NAMES)))
         await until(lambda: sidecar.outbox.delivered == 2)  # the headset's broker has them
-        await asyncio.sleep(5)
+        await asyncio.sleep(2.5)
         if away == "the far broker":
             parts.cloud.start()
         got.clear()

@@ -8,6 +8,7 @@ import pytest
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.core.reservation import LAST_ROW, Granted, Request, RowMark
 from eyestream.errors import LedgerError
+from eyestream.rim.ledger import file
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
 from eyestream.streams import StreamKey
@@ -84,6 +85,13 @@ LAST = {
 }
 SHORT = ("another session", "both, at the end of all numbers", "a new wearer in the same session")
 """A kind of record each."""
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    """Whether the disk keeps it is tried elsewhere; here it is damaged afterwards, some thousand times."""
+    for name in ("_sync_data", "_sync_whole"):
+        monkeypatch.setattr(file, name, lambda fd: None)
 
 
 @pytest.mark.parametrize(

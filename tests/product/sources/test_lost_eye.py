@@ -205,7 +205,15 @@ def run_of(kind: str, how: str) -> Make:
 
 @pytest.mark.long
 @pytest.mark.needs("mosquitto")
-@pytest.mark.parametrize(("kind", "how"), [("neon", "silent"), ("core", "silent"), ("core", "lost"), ("mqtt", "lost")])
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [
+        ("neon", "silent"),
+        pytest.param("core", "silent", marks=pytest.mark.slow),
+        pytest.param("core", "lost", marks=pytest.mark.slow),
+        ("mqtt", "lost"),
+    ],
+)
 async def test_all_that_an_application_reads_is_the_same_whether_or_not_the_eye_is_seen(
     kind: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,8 +61,8 @@ def shortened(part: str, seed: int) -> History:
     return history
 
 
-def found_by(name: str, seeds: int) -> int | None:
-    """The first of so many seeds that finds a planted fault."""
+def found_by(name: str, seeds: int, first: int = 0) -> int | None:
+    """A seed that finds a planted fault: of so many from 0 on, tried from `first` on and then from the beginning."""
     part, plant = PLANTED[name]
     with plant():
-        return next((seed for seed in range(seeds) if play(part, seed).faults), None)
+        return next((seed for seed in (*range(first, seeds), *range(first)) if play(part, seed).faults), None)

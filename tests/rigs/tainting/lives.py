@@ -103,7 +103,9 @@ _OUTBOX = Plant("Outbox.put")
 _RECEIVER = Plant("worker receives")
 _DISK = Plant("disk", 3, "OSError(5, 'EIO')")
 
-LIVES = (
+LIVES = (  # the longest first, as some run at a time
+    Life("pause", "everyday-cfpa-32", pauses=True, hostile=True, metrics=True),
+    Life("pause, abort", "everyday-klt-32", pauses=True, end=signal.SIGABRT, code=-signal.SIGABRT, says="Fatal Python"),
     Life("work", hostile=True, metrics=True, chunks=6),
     Life(
         "json log, budget that runs out",
@@ -121,8 +123,6 @@ LIVES = (
     Life(
         "histories, abort", "./words.npz", before=2, end=signal.SIGABRT, code=-signal.SIGABRT, says="Fatal Python error"
     ),
-    Life("pause", "everyday-cfpa-32", pauses=True, hostile=True, metrics=True),
-    Life("pause, abort", "everyday-klt-32", pauses=True, end=signal.SIGABRT, code=-signal.SIGABRT, says="Fatal Python"),
     Life("interrupt", "everyday-klt-32", end=signal.SIGINT),
     Life("mechanism", "everyday-klt-32", plant=_DOMAIN, released=1, says=_DROPPED),
     Life("encoder", plant=_ENCODER, released=1, says=_DROPPED),
