@@ -44,6 +44,14 @@ def test_imports_point_where_they_may(folder: str) -> None:
     assert {path: names for path, names in found.items() if names} == {}
 
 
+def test_a_long_test_says_so_in_its_own_file() -> None:
+    """`nox -s long` reads no others."""
+    word = "mark." + "long"
+    said = {path for path in FILES if path.parts[0] == "tests" and word in (ROOT / path).read_text(encoding="utf-8")}
+    assert len(said) > 50
+    assert {path for path in said if not path.name.startswith("test_")} == set()
+
+
 @pytest.mark.parametrize(
     ("path", "name"),
     [
