@@ -195,7 +195,7 @@ def test_what_has_a_baseline_is_released_after_one_of_zeros() -> None:
     ("name", "calibration", "features"), [("asked", "asked", "fatigue"), ("klt", "klt-anchored", None)]
 )
 def test_what_has_a_baseline_is_not_flagged_and_its_epsilon_is_seen(name: str, calibration: str, features: str) -> None:
-    few = replace(SMALL, screening=60, most=500, reuse=100, surface=100, state=40, timing=20)
+    few = replace(SMALL, screening=30, most=500, reuse=100, surface=100, state=40, timing=20)
     report = audit(
         mechanism(name, f"everyday-{calibration}-64", 4.8, features=features), few, parts=("noise reuse", "epsilon")
     )

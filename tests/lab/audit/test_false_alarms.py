@@ -18,6 +18,8 @@ WIDEST = replace(WIDE, screening=20, most=200, surface=200, reuse=150, state=150
 """For noise on each value, which costs four times as much again; the 200 audits have `WIDE`."""
 
 EACH = (*CORRECT, *OURS)
+ALIKE = ("exact_odd_step", "exact_single_precision", "exact_integer_python")
+"""In the slow form alone: others are like them."""
 
 
 def _plan(name: str) -> AuditPlan:
@@ -26,7 +28,13 @@ def _plan(name: str) -> AuditPlan:
 
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("searched")
-@pytest.mark.parametrize("name", ["exact", *(pytest.param(n, marks=pytest.mark.long) for n in EACH if n != "exact")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "exact",
+        *(pytest.param(n, marks=pytest.mark.slow if n in ALIKE else pytest.mark.long) for n in EACH if n != "exact"),
+    ],
+)
 def test_a_correct_mechanism_is_not_flagged(name: str) -> None:
     report = audit(correct_subject(name), WIDEST if name == "lpa" else _plan(name))
     assert report.findings == [], report.found

@@ -156,7 +156,6 @@ def found(
     "lives",
     [
         120,
-        pytest.param(400, marks=pytest.mark.long),
         pytest.param(2000, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
     ],
 )

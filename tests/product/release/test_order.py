@@ -182,7 +182,10 @@ class Twin:
 
 
 @pytest.mark.parametrize("release", ["on_row", "on_clock"])
-@pytest.mark.parametrize("steps", [5_000, pytest.param(50_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "steps",
+    [5_000, pytest.param(20_000, marks=pytest.mark.long), pytest.param(50_000, marks=pytest.mark.slow)],
+)
 @pytest.mark.timeout(900)
 def test_restored_after_every_input_it_does_the_same(release: When, steps: int) -> None:
     """Against one that was never restored: the same requests, and the same releases at the same moments."""
