@@ -41,7 +41,7 @@ def test_what_the_sampler_cannot_hold_is_refused() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("turn", "name"), enumerate(calibrations.shipped()))
+@pytest.mark.parametrize(("turn", "name"), list(enumerate(calibrations.shipped())))
 def test_every_shipped_calibration(turn: int, name: str) -> None:
     """At the ends, and at epsilons that are hard to meet by chance: one a decade in turns, and all levels of one."""
     calibration = calibrations.load(name)

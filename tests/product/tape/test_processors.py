@@ -37,7 +37,8 @@ def test_this_machine_decides_what_is_stored() -> None:
     assert_the_same(decided(FEW))
 
 
-@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_this_machine_decides_what_is_stored_for_every_shipped_calibration() -> None:
     assert_the_same(decided(ALL))
 
@@ -58,7 +59,7 @@ def test_so_do_other_kernels(name: str) -> None:
     ],
 )
 def test_so_do_all_kernels_for_every_shipped_calibration(name: str, which: str) -> None:
-    """In turns: each configuration under another one than this machine's; under all of them before a release."""
+    """In turns: each configuration under one of them; under all of them before a release."""
     assert_the_same(answer(ENVIRONMENTS[name], "-m", "tests.product.tape.decided", which)["decided"])
 
 
