@@ -58,7 +58,10 @@ def test_some_histories_are_right(part: str) -> None:
     ("part", "seeds"),
     [
         *((part, range(25, 150 if part in WITH_A_LOOP else 1000)) for part in PARTS),
-        *(pytest.param(part, range(150, 1000), marks=pytest.mark.slow) for part in WITH_A_LOOP),
+        *(
+            pytest.param(part, range(150, 1000), marks=[pytest.mark.slow, pytest.mark.timeout(900)])
+            for part in WITH_A_LOOP
+        ),
     ],
 )
 def test_a_thousand_histories_are_right(part: str, seeds: range) -> None:

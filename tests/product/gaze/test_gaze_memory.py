@@ -54,6 +54,7 @@ def test_no_event_is_left_in_rows_after_the_memory(algorithm: Algorithm) -> None
 
 @BOTH
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_no_event_of_many_is_left_in_rows_after_the_memory(algorithm: Algorithm) -> None:
     check(times=50, seed=2, algorithm=algorithm)
 
@@ -80,6 +81,7 @@ def test_no_event_before_a_closed_border_is_left_in_the_border_or_after_it() -> 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_no_glimpse_of_many_and_no_event_before_a_border() -> None:
     assert [one.escape for one in glimpses(times=20, seed=2) if one.escape] == []
     assert border(times=20, seed=2) == []
