@@ -646,7 +646,10 @@ def test_killed_publishers_never_outrun_the_ledger():
     good = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "50 kills" in good.stdout
-    late = subprocess.run([*run, "--fault", "late"], cwd=ROOT, capture_output=True, text=True, check=False)
+    for _ in range(5):  # on a busy machine hardly a kill comes between the two
+        late = subprocess.run([*run, "--fault", "late"], cwd=ROOT, capture_output=True, text=True, check=False)
+        if late.returncode:
+            break
     assert late.returncode == 1
     assert "published and not in the ledger" in late.stdout
 
