@@ -18,10 +18,7 @@ BROKER = pytest.mark.needs("mosquitto")
     "name",
     [
         *("kernel", "offline", "ledger"),
-        *(
-            pytest.param(name, marks=BROKER)
-            for name in ("hop", "clients", "ingest", "fleet", "footprint", "idle")
-        ),
+        *(pytest.param(name, marks=BROKER) for name in ("hop", "clients", "ingest", "fleet", "footprint", "idle")),
         pytest.param("gaze", marks=[BROKER, pytest.mark.slow]),  # it waits for a minute of gaze, mostly
         pytest.param("openxr", marks=pytest.mark.needs("cc", "make")),
     ],
