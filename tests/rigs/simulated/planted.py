@@ -266,7 +266,8 @@ def raw_where_a_mechanism_fails() -> Patches:
             return real(self, session, chunk)
         except ArithmeticError:
             values = np.asarray(chunk.values, np.float32)
-            return encode_private(PrivateChunk(self._private_session, chunk.span.index, chunk.t0, 0.5, values, 0.5, 0.0))
+            session, index = self._private_session, chunk.span.index
+            return encode_private(PrivateChunk(session, index, chunk.t0, 0.5, values, 0.5, 0.0))
 
     return [(StreamRelease, "_payload", payload)]
 
