@@ -88,7 +88,7 @@ def _discriminants(groups: Sequence[str], trial: RecognitionTrial, seed: int) ->
     if len(rows) <= len(known):  # one window each: nothing tells how a person varies
         return -np.array([[float(((a.mean(axis=0) - b.mean(axis=0)) ** 2).sum()) for a in known] for b in unknown])
     moving = rows.std(axis=0) > 0
-    if not moving.any():  # the system has lost everything
+    if not moving.any():  # nothing tells anybody apart: a system may have lost all rows
         return np.zeros((len(unknown), len(known)))
     learned = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(rows[:, moving], who)
     return np.array([np.maximum(learned.predict_log_proba(own[:, moving]), -50.0).mean(axis=0) for own in unknown])
