@@ -32,10 +32,7 @@ COMMANDS = {
     "revoke": ("eyestream.cli.revoke", "stop an application from receiving a stream, or all streams"),
     "grants": ("eyestream.cli.grants", "list which applications receive which streams, and since when"),
     "explain": ("eyestream.cli.explain", "for the wearer: what leaves the device, who gets it, how to stop it"),
-    "sources": (
-        "eyestream.cli.sources",
-        "list the trackers on this network, and the configuration for each",
-    ),
+    "sources": ("eyestream.cli.sources", "list the trackers on this network, and the configuration for each"),
     "replay": ("eyestream.cli.replay", "publish a recording as a live tracker would"),
     "devices": ("eyestream.cli.devices", "list the devices served on a broker, their state and their last chunk"),
     "listen": ("eyestream.cli.listen", "receive private chunks as an application does"),

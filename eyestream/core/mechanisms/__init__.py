@@ -17,18 +17,7 @@ if TYPE_CHECKING:
     from eyestream.core.mechanisms.klt import KLT
     from eyestream.core.mechanisms.lpa import LPA
 
-__all__ = [
-    "CFPA",
-    "DCFPA",
-    "KLT",
-    "LPA",
-    "Entry",
-    "Frame",
-    "Mechanism",
-    "Protection",
-    "build",
-    "register",
-]
+__all__ = ["CFPA", "DCFPA", "KLT", "LPA", "Entry", "Frame", "Mechanism", "Protection", "build", "register"]
 
 
 _HOME = {"CFPA": "fourier", "DCFPA": "fourier", "KLT": "klt", "LPA": "lpa"}

@@ -19,7 +19,8 @@ import logging
 import os
 import re
 import socket
-from collections import Counter
+import threading
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,6 +50,7 @@ Pulled = tuple[np.ndarray, list[float]]
 """Samples of one pull, a row each, which the next one overwrites, and their stamps."""
 
 _MANY_BYTES = 1 << 20
+_OPENING = threading.Lock()
 _CONFIGS = ("lsl_api.cfg", "~/lsl_api/lsl_api.cfg", "/etc/lsl_api/lsl_api.cfg")
 
 
@@ -138,9 +140,9 @@ class LslSource:
             channels = taking(outlet, self._profile, self._wanted)
         except ValueError as error:
             raise LinkError(f"outlet {self._options.name!r}: {error}") from None
-        with self._failing():
+        with _OPENING, self._failing():  # two hosts may have one port: what is opened is found before there is another
             inlet.open_stream(RESOLVE_S)
-        return inlet, channels, found, connection_to(map(int, re.findall(r"data_port>(\d+)<", found.as_xml())))
+            return inlet, channels, found, connection_to(map(int, re.findall(r"data_port>(\d+)<", found.as_xml())))
 
     def _found(self) -> Any:
         name, source = self._options.name, self._options.source_id
@@ -169,11 +171,14 @@ class LslSource:
 
 
 def connection_to(ports: Iterable[int]) -> socket.socket | None:
-    """A second handle on this process's connection to one of the ports; None where none is found: without /proc."""
-    wanted = set(ports)
-    for number in Path("/proc/self/fd").glob("*"):
+    """A second handle on the connection to one of the ports that has none yet; None where it is not found: no /proc."""
+    wanted, handles = set(ports), defaultdict[str, list[int]](list)
+    for name in Path("/proc/self/fd").glob("*"):
+        with contextlib.suppress(OSError):  # closed since
+            handles[os.readlink(name)].append(int(name.name))
+    for [number] in (numbers for numbers in handles.values() if len(numbers) == 1):
         # What raises is no socket, not connected, or closed since.
-        with contextlib.suppress(OSError), socket.fromfd(int(number.name), socket.AF_INET, socket.SOCK_STREAM) as one:
+        with contextlib.suppress(OSError), socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as one:
             peer = one.getpeername()
             if isinstance(peer, tuple) and peer[1] in wanted:
                 return socket.socket(fileno=one.detach())  # `dup` would make liblsl's own handle block

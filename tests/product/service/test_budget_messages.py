@@ -317,8 +317,8 @@ async def test_the_commands_show_it(mosquitto: Mosquitto, tmp_path: Path) -> Non
                     await publisher.send(rows_of_a_stranger(160, 52))
                 await until(lambda: "exhausted: nothing more" in err.getvalue())
                 said = err.getvalue()
-                await asyncio.to_thread(main, ["devices", "--broker", mosquitto.url, "--seconds", "0.3"])
-                await asyncio.to_thread(main, ["devices", "--broker", mosquitto.url, "--seconds", "0.3", "--json"])
+                await asyncio.to_thread(main, ["devices", "--broker", mosquitto.url, "--seconds", "1"])
+                await asyncio.to_thread(main, ["devices", "--broker", mosquitto.url, "--seconds", "1", "--json"])
                 async with Publisher(mosquitto.url, "hmd-1", settings.stream[0].names, 2.0) as publisher:
                     await publisher.send(rows_of_a_stranger(32, 52))
                 await listening

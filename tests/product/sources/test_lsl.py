@@ -1,6 +1,7 @@
 """LSL: which channels are taken, and an outlet's hard life in a network namespace of its own."""
 
 import asyncio
+import contextlib
 import os
 import select
 import socket
@@ -154,6 +155,25 @@ async def test_a_reader_wakes_only_while_it_is_let_in() -> None:
         await asyncio.to_thread(thread.join, 5)
         assert read.pop() == b""
         found.close()
+
+
+def test_two_outlets_at_one_port_have_a_connection_each() -> None:
+    """As of two hosts: a source that took the other's would leave its own without anybody who lets liblsl in."""
+    with socket.create_server(("127.0.0.1", 0)) as server, contextlib.ExitStack() as opened:
+        at = server.getsockname()
+        found: list[socket.socket] = []
+        for _ in range(2):
+            ours = opened.enter_context(socket.create_connection(at))
+            opened.enter_context(server.accept()[0])
+            one = connection_to([at[1]])
+            assert one is not None
+            found.append(opened.enter_context(one))
+            assert one.getsockname() == ours.getsockname()
+        assert connection_to([at[1]]) is None
+        found[0].close()
+        again = connection_to([at[1]])
+        assert again is not None
+        assert opened.enter_context(again).getsockname() != found[1].getsockname()
 
 
 @pytest.mark.alone  # a hurried clock: a pause of the machine is a jump of the tracker's clock there
