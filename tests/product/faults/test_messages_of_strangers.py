@@ -150,7 +150,7 @@ async def at_work(brokers: Brokers, settings: Settings) -> AsyncIterator[Listene
         )
         await asyncio.wait_for(ready.wait(), PATIENCE_S)
         await asyncio.wait_for(listening.wait(), PATIENCE_S)
-        while not answers:  # until the gatekeeper listens
+        while not any(b"answer" in found.payload for found in answers):  # what strangers left there is none
             await ask.publish(ask_topic(DEVICE), msgspec.msgpack.encode(QUESTION), qos=1)
             await asyncio.sleep(0.1)
         listeners = Listeners(sidecar, publisher, chunks, seen, watch, gaze, tasks, answers, ask)
@@ -192,7 +192,7 @@ async def begin_again(brokers: Brokers, settings: Settings, thrown: tuple[Case, 
     """Beside what is retained: what looks once, then all that listens, with each retained question."""
     plan = resolved(settings)
     application = brokers.login("application", "private")
-    found = await discover(application, seconds=0.5)
+    found = await discover(application, seconds=1.0)
     assert sum(one.unreadable for one in found) >= len(KNOWN)
     sidecar = Endpoint.of(brokers.login("sidecar", "private"))
     assert (await owner_finding(sidecar, settings)).passed

@@ -198,9 +198,9 @@ def test_what_openssl_may_say_besides() -> None:
 
 
 WAYS = {
-    "subscribe": lambda broker: subscribe(broker, "hmd-1", wait_s=0.3).__aenter__(),
-    "Publisher": lambda broker: Publisher(broker, "hmd-1", wait_s=0.3).__aenter__(),
-    "discover": lambda broker: discover(broker, seconds=0.1, wait_s=0.3),
+    "subscribe": lambda broker: subscribe(broker, "hmd-1", wait_s=1.0).__aenter__(),
+    "Publisher": lambda broker: Publisher(broker, "hmd-1", wait_s=1.0).__aenter__(),
+    "discover": lambda broker: discover(broker, seconds=0.1, wait_s=1.0),
 }
 
 

@@ -101,7 +101,7 @@ async def test_an_older_ledger_in_the_place_of_the_newer_one_is_heard(
 
 async def devices(mosquitto: Mosquitto, seen: Path) -> list[str]:
     """What the command says of the ledgers of streams, in a thread of its own."""
-    words = ["devices", "--broker", mosquitto.url, "--json", "--seconds", "0.3", "--remember", str(seen)]
+    words = ["devices", "--broker", mosquitto.url, "--json", "--seconds", "1", "--remember", str(seen)]
 
     def run() -> list[str]:
         with contextlib.redirect_stdout(io.StringIO()) as out:
