@@ -70,7 +70,7 @@ def switch(options: argparse.Namespace, *, pause: bool) -> str:
 
 
 def ask(path: Path, line: str) -> str | None:
-    """The answer to one line at a control socket; None: nobody listens at `path`. Raises ConfigError."""
+    """The answer to one line at a control socket; None: nobody listens at `path`, or any more. Raises ConfigError."""
     if not hasattr(socket, "SO_PEERCRED"):
         raise ConfigError("this system does not say who writes to a socket, so a sidecar here has no control socket")
     with socket.socket(socket.AF_UNIX) as asking:
@@ -80,10 +80,10 @@ def ask(path: Path, line: str) -> str | None:
             with contextlib.suppress(BrokenPipeError):  # who may not was answered before
                 asking.sendall(f"{line}\n".encode())
             answer = asking.makefile("rb").readline(MOST_BYTES).decode("ascii", "replace").strip()
-        except (FileNotFoundError, ConnectionRefusedError):
+        except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):  # the last: it ended meanwhile
             return None
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror or 'no answer'}") from None
-    if not answer or answer.startswith("no"):
-        raise ConfigError(f"{path}: {answer or 'no answer'}")
-    return answer
+    if answer.startswith("no"):
+        raise ConfigError(f"{path}: {answer}")
+    return answer or None

@@ -6,6 +6,7 @@ import os
 import socket
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,23 @@ def test_nobody_listens(tmp_path: Path) -> None:
     (tmp_path / "stale").chmod(0)
     with pytest.raises(ConfigError, match="Permission"):
         ask(tmp_path / "stale", "pause")
+
+
+@pytest.mark.parametrize("read", [False, True], ids=["reset", "closed"])
+def test_who_ends_before_it_answers_does_not_listen(tmp_path: Path, read: bool) -> None:
+    """A sidecar that is killed while it is asked: then the command writes the mark itself."""
+
+    def end() -> None:
+        one, _ = server.accept()
+        with one:
+            assert one.recv(MOST_BYTES, 0 if read else socket.MSG_PEEK) == b"pause\n"
+
+    with socket.socket(socket.AF_UNIX) as server, ThreadPoolExecutor(1) as beside:
+        server.bind(str(tmp_path / "control"))
+        server.listen()
+        ended = beside.submit(end)
+        assert ask(tmp_path / "control", "pause") is None
+        ended.result()
 
 
 async def test_applications_see_paused_and_a_gap_and_then_another_session(mosquitto: Mosquitto, tmp_path: Path) -> None:
