@@ -18,7 +18,7 @@ from eyestream.wire.status import Reading, encode_reading
 from eyestream_lab.testing.clocks import until
 from tests.examples.programs import EXAMPLES, Command, c, node, python
 from tests.rigs.mosquitto import Mosquitto, free_port
-from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.sidecar import running, settings_for
 from tests.rigs.spoken import speaking_to
 from tests.rigs.storms import NAMES
 
@@ -75,7 +75,7 @@ async def expected(client: aiomqtt.Client, count: int) -> list[str]:
 
 
 def standing(sidecar: Sidecar) -> bool:
-    return raw_stands(sidecar) and sidecar.private_stands
+    return sidecar.raw_stands and sidecar.private_stands
 
 
 @pytest.mark.needs("mosquitto")

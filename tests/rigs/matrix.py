@@ -26,7 +26,7 @@ from eyestream.wire.topics import private_topic, raw_topic, sidecar_status_topic
 from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.proxy import FaultProxy
-from tests.rigs.sidecar import opened, raw_stands, running, settings_for
+from tests.rigs.sidecar import opened, running, settings_for
 from tests.rigs.storms import NAMES
 
 __all__ = ["PROBES", "Probe", "at_work", "blocks"]
@@ -51,7 +51,7 @@ async def at_work(
     """A sidecar whose links stand, its device, its settings."""
     settings = _settings(broker, folder, **limits)
     async with running(settings) as sidecar:
-        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+        await until(lambda: sidecar.raw_stands and sidecar.private_stands)
         yield sidecar, settings.device[0].id, settings
 
 
@@ -125,7 +125,7 @@ async def lost_links(broker: BrokerSettings, folder: Path) -> str:
             Publisher(broker, device, NAMES, 2.0) as publisher,
         ):
             await link.subscribe(private_topic(device), 1)
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands)
             for _ in range(5):
                 assert await publisher.send(rows_of_a_stranger(CHUNK_ROWS, len(NAMES)))
                 proxy.reset()

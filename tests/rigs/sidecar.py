@@ -50,7 +50,6 @@ __all__ = [
     "links_made",
     "opened",
     "parts_of",
-    "raw_stands",
     "running",
     "settings_for",
 ]
@@ -175,11 +174,6 @@ def client_ids(sidecar: Sidecar) -> tuple[str, str]:
     assert private is not None
     assert raw is not None
     return private, raw
-
-
-def raw_stands(sidecar: Sidecar) -> bool:
-    """Whether its link to the raw broker is up and subscribed."""
-    return sidecar.raw_stands
 
 
 def links_made(sidecar: Sidecar) -> tuple[int, int]:

@@ -20,7 +20,6 @@ from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.sdk.publisher import Publisher
 from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.payloads import rows_of_a_stranger
-from tests.rigs.sidecar import raw_stands
 
 __all__ = ["NAMES", "Ear", "Traffic", "Watch", "ear", "recovery", "stands", "traffic", "watching"]
 
@@ -186,7 +185,7 @@ async def watching(sidecar: Sidecar) -> AsyncIterator[Watch]:
 
 def stands(sidecar: Sidecar, publisher: Publisher) -> bool:
     """Whether all three links are up."""
-    return raw_stands(sidecar) and sidecar.private_stands and publisher._carrier.stands
+    return sidecar.raw_stands and sidecar.private_stands and publisher._carrier.stands
 
 
 async def recovery(holds: Callable[[], bool], seconds: float = 15.0) -> float:

@@ -32,7 +32,7 @@ from eyestream_lab.testing.clocks import until
 from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.proxy import TOXICS, Fault, FaultProxy
-from tests.rigs.sidecar import client_ids, raw_stands, running, settings_for
+from tests.rigs.sidecar import client_ids, running, settings_for
 from tests.rigs.storms import Ear, Watch, ear, recovery, settled, stands, traffic, watching
 
 KINDS = ("raw killed", "private restarted", "private killed", "session taken over")
@@ -102,7 +102,7 @@ async def storm(restarts: int, folder: Path) -> dict[str, Any]:
         settings = settings_for(private.url, folder, raw_url=raw.url)
         async with ear(private.url) as heard:
             async with running(settings) as sidecar, watching(sidecar) as watch:
-                await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+                await until(lambda: sidecar.raw_stands and sidecar.private_stands)
                 async with traffic(raw.url, rows=32, pause_s=0.03) as load:
                     for number in range(restarts):
                         kind = KINDS[number % len(KINDS)]

@@ -18,7 +18,7 @@ from eyestream.sdk.subscriber import subscribe
 from eyestream_lab.testing.clocks import until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.pages import ROOT
-from tests.rigs.sidecar import at_work, opened, raw_stands
+from tests.rigs.sidecar import at_work, opened
 
 CALIBRATION = "everyday-asked-64"
 FATIGUE = ("blink_rate", "mean_blink_duration")
@@ -35,7 +35,7 @@ async def test_from_init_to_the_first_chunk(mosquitto: Mosquitto, tmp_path: Path
             subscribe(mosquitto.url, device) as chunks,
             Publisher(mosquitto.url, device, NAMES, 2.0) as tracker,
         ):
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands)
             assert await tracker.send(rows)
             chunk = await anext(chunks)
     assert (chunk.names, chunk.values.shape, chunk.index) == (FATIGUE, (2, 1), 2)

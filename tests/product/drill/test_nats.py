@@ -15,7 +15,7 @@ from eyestream_lab.embedded import embedded_broker
 from eyestream_lab.testing.clocks import until
 from tests.rigs.nats import NatsServer, patiently
 from tests.rigs.payloads import rows_of_a_stranger
-from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import NAMES
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ async def test_nats_applications_read_what_mqtt_applications_read(server: NatsSe
         await client.subscribe(f"{SUBJECT}.private", cb=note)
         await client.flush()
         async with running(settings_for(server.mqtt_url, tmp_path, raw_url=raw)) as sidecar:
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands, 60.0)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands, 60.0)
             async with subscribe(server.mqtt_url, "hmd-1") as chunks, Publisher(raw, "hmd-1", NAMES, 2.0) as tracker:
                 for _ in range(CHUNKS):
                     assert await tracker.send(rows_of_a_stranger(32, len(NAMES)))

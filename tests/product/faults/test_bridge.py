@@ -21,7 +21,7 @@ from eyestream_lab.testing.clocks import until
 from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.mosquitto import Mosquitto, program
 from tests.rigs.payloads import rows_of_a_stranger
-from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import NAMES
 
 CONFIGURATIONS = Path(__file__).resolve().parents[3] / "config" / "mosquitto"
@@ -139,7 +139,7 @@ async def test_what_is_released_crosses_and_nothing_raw(parts: Parts) -> None:
     ):
         await ear.subscribe("eyestream/#", 1)
         await bridged(far)
-        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+        await until(lambda: sidecar.raw_stands and sidecar.private_stands)
         async with Publisher(parts.headset.url, "hmd-1", NAMES, 2.0) as publisher:
             for _ in range(5):
                 assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
@@ -225,7 +225,7 @@ async def test_what_is_over_comes_late_where_nobody_knows_it(parts: Parts, away:
     got: list[Message] = []
     settings = settings_for(parts.headset.url, parts.ledger, limits=LimitSettings(deadline_s=1))
     async with running(settings) as sidecar, Publisher(parts.headset.url, "hmd-1", NAMES, 2.0) as publisher:
-        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+        await until(lambda: sidecar.raw_stands and sidecar.private_stands)
         async with parts.listening(got, "kept"):
             await bridged(got)
         if away == "the far broker":

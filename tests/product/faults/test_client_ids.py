@@ -22,7 +22,7 @@ from eyestream_lab.testing.clocks import until
 from tests.product.faults.deployment import Deployment
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
-from tests.rigs.sidecar import ceilings_of, client_ids, raw_stands, running, settings_for
+from tests.rigs.sidecar import ceilings_of, client_ids, running, settings_for
 from tests.rigs.storms import NAMES
 
 WELL_KNOWN = (
@@ -89,7 +89,7 @@ async def test_no_login_but_its_own_takes_the_sidecars_place(
 ) -> None:
     heard: list[Message] = []
     async with running(hardened(deployment, tmp_path)) as sidecar:
-        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+        await until(lambda: sidecar.raw_stands and sidecar.private_stands)
         tracker = deployment.login("tracker", deployment.raw.url)
         async with Publisher(tracker, "hmd-1", NAMES, 2.0) as publisher:
             assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))

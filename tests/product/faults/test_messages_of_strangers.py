@@ -40,7 +40,7 @@ from tests.rigs.hostile.properties import KNOWN, Case, cases
 from tests.rigs.hostile.thrower import Thrower
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
-from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import NAMES
 
 DEVICE = "hmd-1"
@@ -133,7 +133,7 @@ async def at_work(brokers: Brokers, settings: Settings) -> AsyncIterator[Listene
     listening = asyncio.Event()
     async with contextlib.AsyncExitStack() as stack:
         sidecar = await stack.enter_async_context(running(settings))
-        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+        await until(lambda: sidecar.raw_stands and sidecar.private_stands)
         publisher = await stack.enter_async_context(Publisher(tracker, DEVICE, NAMES, 2.0, hold=True))
         chunks = await stack.enter_async_context(subscribe(application, DEVICE))
         seen = await stack.enter_async_context(discovering(application, wait_s=PATIENCE_S))

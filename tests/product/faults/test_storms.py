@@ -25,7 +25,7 @@ from tests.rigs.clients import speaking
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.proxy import TOXICS, Fault, FaultProxy
-from tests.rigs.sidecar import client_ids, links_made, raw_stands, running, settings_for
+from tests.rigs.sidecar import client_ids, links_made, running, settings_for
 from tests.rigs.storms import NAMES, ear, lawful, recovery, settled, stands, traffic, watching
 
 RECOVERY_SECONDS = 5.0
@@ -61,7 +61,7 @@ async def test_restarts_under_traffic(
         longest = 0.0
         async with ear(private.url) as heard:
             async with running(settings) as sidecar, watching(sidecar) as watch:
-                await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+                await until(lambda: sidecar.raw_stands and sidecar.private_stands)
                 async with traffic(mosquitto.url) as load:
                     for outage_s in (0.0, 0.05, 0.3):
                         before = sidecar.pipeline.counters.released
@@ -116,7 +116,7 @@ async def test_a_thousand_waiting_chunks_cut_at_fifty_points(
             limits=LimitSettings(raw_messages=10_000, released_chunks=chunks),
         )
         async with running(settings) as sidecar:
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands)
             await proxy.down()
             async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
                 for _ in range(chunks // 4):
@@ -141,7 +141,7 @@ async def test_a_far_broker_gets_many_chunks_a_round_trip_in_order(mosquitto: Mo
     async with FaultProxy(mosquitto.port) as proxy, ear(mosquitto.url) as heard:
         settings = settings_for(proxy.url, tmp_path, raw_url=mosquitto.url)
         async with running(settings) as sidecar:
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands)
             proxy.fault = Fault(latency_s=0.1)
             async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
                 for _ in range(chunks // 4):
@@ -256,7 +256,7 @@ async def test_a_slow_application_holds_nobody_up(mosquitto: Mosquitto, tmp_path
     settings = settings_for(mosquitto.url, tmp_path)
     async with FaultProxy(mosquitto.port) as proxy, ear(mosquitto.url) as heard:
         async with running(settings) as sidecar, watching(sidecar) as watch:
-            await until(lambda: sidecar.private_stands and raw_stands(sidecar))
+            await until(lambda: sidecar.private_stands and sidecar.raw_stands)
             async with subscribe(proxy.url, "hmd-1") as slow, traffic(mosquitto.url):
                 proxy.fault = Fault(bytes_per_second=2000)
                 await until(lambda: len(heard.payloads) > 100)

@@ -23,7 +23,7 @@ from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.product.faults.deployment import PASSWORDS, Deployment
 from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.pages import code_of
-from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.sidecar import running, settings_for
 from tests.rigs.spoken import speaking_to
 from tests.rigs.storms import traffic
 
@@ -183,7 +183,7 @@ async def test_both_logins_carry_rows_and_chunks_end_to_end(deployment: Deployme
     )
     tracker = deployment.login("tracker", deployment.raw.url)
     async with running(settings) as sidecar:
-        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+        await until(lambda: sidecar.raw_stands and sidecar.private_stands)
         async with subscribe(logins["application"], "hmd-1") as chunks, traffic(tracker), asyncio.timeout(PATIENCE_S):
             taken = [(await anext(chunks)).index for _ in range(5)]
     assert taken == list(range(taken[0], taken[0] + 5))

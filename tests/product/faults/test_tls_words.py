@@ -32,7 +32,7 @@ from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.listener import Listener
 from tests.rigs.mosquitto import Mosquitto, free_port
 from tests.rigs.scripted import ScriptedBroker
-from tests.rigs.sidecar import raw_stands, running, settings_for
+from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import traffic
 
 
@@ -307,13 +307,13 @@ async def test_a_sidecar_and_an_application_outlive_a_broker_that_restarts(
     settings = msgspec.structs.replace(settings_for(made.url, tmp_path), private=login, raw=login)
     try:
         async with running(settings) as sidecar, subscribe(login, "hmd-1") as chunks, traffic(login):
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands)
             for kill in (False, True):
                 await asyncio.wait_for(anext(chunks), PATIENCE_S)
                 made.stop(kill=kill)
                 await until(lambda: not chunks.connected and not sidecar.private_stands)
                 made.start()
-                await until(lambda: raw_stands(sidecar) and sidecar.private_stands and chunks.connected)
+                await until(lambda: sidecar.raw_stands and sidecar.private_stands and chunks.connected)
             await asyncio.wait_for(anext(chunks), PATIENCE_S)
     finally:
         made.stop()

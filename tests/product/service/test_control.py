@@ -35,7 +35,7 @@ from eyestream_lab.testing.clocks import until
 from tests.rigs.gaze_people import gaze, profile
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
-from tests.rigs.sidecar import NO_BROKER, at_work, ceilings_of, opened, raw_stands, running, settings_for
+from tests.rigs.sidecar import NO_BROKER, at_work, ceilings_of, opened, running, settings_for
 from tests.rigs.spy import spying
 from tests.rigs.storms import NAMES
 
@@ -274,7 +274,7 @@ async def test_applications_see_paused_and_a_gap_and_then_another_session(mosqui
             assert read_ledger(ledger).odometers["hmd-1"].released == spent
         with opened(settings) as again:
             async with at_work(again):
-                await until(lambda: raw_stands(again) and again.private_stands)
+                await until(lambda: again.raw_stands and again.private_stands)
                 await until(lambda: spy.states()[-1:] == [("paused", "paused")])
                 await publisher.send(rows_of_a_stranger(100, len(NAMES)))
                 await until(lambda: again.unread > 0)

@@ -28,7 +28,7 @@ from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.proxy import FaultProxy
 from tests.rigs.scripted import ScriptedBroker
-from tests.rigs.sidecar import client_ids, raw_stands, running, settings_for
+from tests.rigs.sidecar import client_ids, running, settings_for
 from tests.rigs.spy import spying
 from tests.rigs.storms import NAMES
 from tests.rigs.strangers import packet
@@ -186,7 +186,7 @@ async def test_a_chunk_says_when_it_is_over_and_what_is_claimed(mosquitto: Mosqu
         running(settings) as sidecar,
     ):
         await link.subscribe("eyestream/v1/hmd-1/features/+", 1)
-        await until(lambda: raw_stands(sidecar))
+        await until(lambda: sidecar.raw_stands)
         async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
             assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
             chunk = await asyncio.wait_for(anext(chunks), PATIENCE_S)
@@ -209,7 +209,7 @@ async def test_what_is_over_does_not_wait_for_who_is_away(mosquitto: Mosquitto, 
         async with connect(where, client_id=version, deliver=print, clean_session=False) as link:
             await link.subscribe(PRIVATE, 1)
     async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
-        await until(lambda: raw_stands(sidecar))
+        await until(lambda: sidecar.raw_stands)
         assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))
         await until(lambda: sidecar.outbox.delivered == 1)
     await asyncio.sleep(2.5)
@@ -282,7 +282,7 @@ async def test_a_sidecar_that_may_not_publish_says_so_and_spends_nothing_twice(
     acl += "topic readwrite eyestream/v1/+/sidecar/owner\n"
     with broker_that_lets(tmp_path, acl) as broker:
         async with running(settings_for(broker.url, tmp_path)) as sidecar:
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands)
             async with Publisher(broker.url, "hmd-1", NAMES, 2.0) as publisher:
                 for _ in range(3):
                     assert await publisher.send(rows_of_a_stranger(32, len(NAMES)))

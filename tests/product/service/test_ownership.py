@@ -36,7 +36,7 @@ from eyestream.wire.topics import owner_topic, sidecar_status_topic
 from eyestream_lab.testing.clocks import PATIENCE_S, simulated, until
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
-from tests.rigs.sidecar import ceilings_of, opened, raw_stands, running, settings_for
+from tests.rigs.sidecar import ceilings_of, opened, running, settings_for
 from tests.rigs.spy import spying
 from tests.rigs.storms import NAMES
 
@@ -66,7 +66,7 @@ def copied(url: str, folders: tuple[Path, Path]) -> Settings:
 
 
 async def stands(sidecar: Sidecar) -> None:
-    await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+    await until(lambda: sidecar.raw_stands and sidecar.private_stands)
 
 
 async def refusal(settings: Settings) -> str:

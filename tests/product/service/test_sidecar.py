@@ -26,7 +26,7 @@ from eyestream_lab.testing.clocks import PATIENCE_S, until
 from eyestream_lab.testing.noise import SeededNoise
 from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
-from tests.rigs.sidecar import client_ids, links_made, raw_stands, running, settings_for
+from tests.rigs.sidecar import client_ids, links_made, running, settings_for
 from tests.rigs.spy import Spy, spying
 
 NAMES = calibrations.load("everyday-cfpa-32").names
@@ -317,11 +317,11 @@ async def test_a_retained_raw_message_is_no_live_row(mosquitto: Mosquitto, tmp_p
 async def test_the_broker_keeps_no_raw_rows_for_a_sidecar_that_is_away(mosquitto: Mosquitto, tmp_path: Path) -> None:
     settings = settings_for(mosquitto.url, tmp_path)
     async with running(settings) as sidecar:
-        await until(lambda: raw_stands(sidecar))
+        await until(lambda: sidecar.raw_stands)
     async with Publisher(mosquitto.url, "hmd-1", NAMES, 2.0, hold=False) as publisher:
         assert await publisher.send(rows_of_a_stranger(40, 52))
         async with running(settings) as sidecar:
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands)
             assert await publisher.send(rows_of_a_stranger(1, 52))
             await until(lambda: sidecar.pipeline.counters.taken > 0)
             assert sidecar.pipeline.rows(StreamKey("hmd-1", "features")).rows == 1
@@ -377,7 +377,7 @@ async def test_restarts_under_traffic_lose_nothing_that_was_released(
 
     try:
         async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0) as publisher:
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands)
             async with subscribe(private.url, "hmd-1", client_id="app") as chunks:
                 listener = asyncio.create_task(listen(chunks))
                 for restart in range(1, 5):
@@ -402,14 +402,14 @@ async def test_a_killed_broker_costs_rows_not_chunks(mosquitto: Mosquitto, tmp_p
     """One broker for both sides, killed under traffic: rows are lost and imputed, each chunk is released once."""
     settings = settings_for(mosquitto.url, tmp_path)
     async with running(settings) as sidecar, Publisher(mosquitto.url, "hmd-1", NAMES, 2.0, hold=False) as publisher:
-        await until(lambda: raw_stands(sidecar))
+        await until(lambda: sidecar.raw_stands)
         for _ in range(3):
             await publisher.send(rows_of_a_stranger(40, 52))
             await until(lambda: sidecar.pipeline.counters.taken > 0)
             mosquitto.stop(kill=True)
             await publisher.send(rows_of_a_stranger(8, 52))
             mosquitto.start()
-            await until(lambda: raw_stands(sidecar) and sidecar.private_stands and publisher._carrier.stands)
+            await until(lambda: sidecar.raw_stands and sidecar.private_stands and publisher._carrier.stands)
         await publisher.send(rows_of_a_stranger(16, 52))
         await until(lambda: sidecar.pipeline.counters.released == 5)
         await until(lambda: len(sidecar.outbox) == 0)
@@ -427,7 +427,7 @@ async def test_released_bytes_wait_bounded_and_not_for_ever(
     private.start()
     settings = settings_for(private.url, tmp_path, raw_url=mosquitto.url, limits=limits)
     async with running(settings) as sidecar:
-        await until(lambda: raw_stands(sidecar) and sidecar.private_stands)
+        await until(lambda: sidecar.raw_stands and sidecar.private_stands)
         private.stop()
         await until(lambda: not sidecar.private_stands)
         await publish(mosquitto.url, recording_of(rows_of_a_stranger(32 * 5, 52)))
