@@ -7,14 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import BinaryIO
 
-__all__ = ["Client", "free_port"]
-
-
-def free_port() -> int:
-    """A TCP port of the loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+__all__ = ["Client"]
 
 
 class Client:

@@ -12,11 +12,12 @@ from typing import Self
 
 import msgspec
 
-from benchmarks.mqtt import Client, free_port
+from benchmarks.mqtt import Client
 from eyestream.rim import config
 from eyestream.rim.files import calibrations
 from eyestream.rim.ledger.reading import create_ledger
 from eyestream.wire.topics import sidecar_status_topic
+from eyestream_lab.embedded import free_port
 from tests.rigs.mosquitto import program
 
 __all__ = [

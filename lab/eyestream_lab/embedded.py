@@ -32,7 +32,7 @@ async def embedded_broker(port: int | None = None) -> AsyncIterator[str]:
 
     for name in ("amqtt", "transitions"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # its lines name topics and sizes
-    chosen = _bindable(port)
+    chosen = free_port() if port is None else _bindable(port)
     broker = Broker(
         {
             "listeners": {"default": {"type": "tcp", "bind": f"127.0.0.1:{chosen}", "max_connections": 32}},
@@ -64,12 +64,23 @@ async def embedded_broker(port: int | None = None) -> AsyncIterator[str]:
         await asyncio.sleep(0)  # a transport lets its socket go in the next turn of the loop
 
 
-def _bindable(port: int | None) -> int:
-    """`port`, or a free one, that can be bound now; amqtt itself reports a taken port at length."""
+def free_port() -> int:
+    """A TCP port of the loopback that nobody listens on, and that nobody else is given for the next minute.
+
+    A connection of its own is closed there first. The system then keeps the port from whoever asks for any, and gives
+    it to a server that asks for this one, with ``SO_REUSEADDR``.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+        server.accept()[0].close()
+        return int(server.getsockname()[1])
+
+
+def _bindable(port: int) -> int:
+    """`port`, which can be bound now; amqtt itself reports a taken port at length."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port or 0))
+            probe.bind(("127.0.0.1", port))
         except (OSError, OverflowError):
             raise LinkError(f"port {port} of 127.0.0.1 is taken, or not ours to open") from None
-        return int(probe.getsockname()[1])
+        return port

@@ -15,8 +15,9 @@ from eyestream.cli.main import main
 from eyestream.gaze.features import NAMES
 from eyestream.rim.files import recordings
 from eyestream.rim.files.recordings import Recording
+from eyestream_lab.embedded import free_port
 from tests.rigs.distributions import modules
-from tests.rigs.mosquitto import free_port, program
+from tests.rigs.mosquitto import program
 from tests.rigs.pages import ROOT, blocks, code_of
 
 DOCS = ROOT / "docs"

@@ -17,8 +17,9 @@ import pytest
 import yaml
 
 from eyestream.cli.main import commands
+from eyestream_lab.embedded import free_port
 from tests.rigs.container_files import check_compose
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 
 ROOT = Path(__file__).parents[2]
 FILE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())

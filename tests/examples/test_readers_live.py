@@ -15,9 +15,10 @@ from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.wire.gaze import encode_gaze
 from eyestream.wire.release import decode_meta, decode_private
 from eyestream.wire.status import Reading, encode_reading
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.clocks import until
 from tests.examples.programs import EXAMPLES, Command, c, node, python
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.sidecar import running, settings_for
 from tests.rigs.spoken import speaking_to
 from tests.rigs.storms import NAMES

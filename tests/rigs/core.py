@@ -10,8 +10,8 @@ import zmq
 import zmq.asyncio
 from numpy.typing import NDArray
 
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.gaze_lives import TrackerClock
-from tests.rigs.mosquitto import free_port
 
 __all__ = ["FakeCapture", "datum"]
 

@@ -9,16 +9,10 @@ import time
 from pathlib import Path
 from typing import Self
 
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.clocks import PATIENCE_S
 
-__all__ = ["Mosquitto", "free_port", "plugin", "program"]
-
-
-def free_port() -> int:
-    """A TCP port of the loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+__all__ = ["Mosquitto", "plugin", "program"]
 
 
 def program() -> str | None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.gaze_lives import TrackerClock
-from tests.rigs.mosquitto import free_port
 
 __all__ = ["CLOCK_HZ", "KIND", "FakeNeon", "payload_of", "report_of"]
 

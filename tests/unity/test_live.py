@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from eyestream_lab.embedded import free_port
 from tests.rigs.certificates import Authority
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.spoken import Spoken, speaking_to
 from tests.unity.compiling import HERE, compiled
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs.mosquitto import Mosquitto, free_port
+from eyestream_lab.embedded import free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.pages import code_of
 from tests.rigs.spoken import speaking_to
 from tests.rigs.unity import PACKAGE

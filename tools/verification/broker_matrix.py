@@ -34,10 +34,10 @@ from eyestream.errors import EyestreamError
 from eyestream.rim.config import BrokerSettings
 from eyestream.wire.release import decode_private
 from eyestream.wire.topics import private_topic, raw_topic
-from eyestream_lab.embedded import embedded_broker
+from eyestream_lab.embedded import embedded_broker, free_port
 from eyestream_lab.testing.clocks import until
 from tests.rigs.matrix import PROBES, at_work, blocks
-from tests.rigs.mosquitto import Mosquitto, free_port, program
+from tests.rigs.mosquitto import Mosquitto, program
 
 CHUNKS = 10
 PATIENCE_SECONDS = 30

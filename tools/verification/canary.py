@@ -28,7 +28,8 @@ from pathlib import Path
 import numpy as np
 
 from eyestream.rim.files import calibrations, recordings
-from tests.rigs.mosquitto import Mosquitto, free_port
+from eyestream_lab.embedded import free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.tainting.canary import FORMS, Canary
 from tests.rigs.tainting.capture import Process, has_strace
 from tests.rigs.tainting.gaze_lives import (

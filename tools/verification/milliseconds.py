@@ -40,8 +40,9 @@ from typing import Any
 
 import numpy as np
 
+from eyestream_lab.embedded import free_port
 from tests.rigs.certificates import Authority
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.nats import NatsServer
 from tests.rigs.two_worlds import Comparison, compare
 from tools.verification.moments.machine import when_quiet

@@ -24,10 +24,14 @@ def nats_program() -> str | None:
 
 
 def free_port() -> int:
-    """A TCP port of the loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port of the loopback that nobody listens on, and that nobody else is given for the next minute.
+
+    A connection of its own is closed there first. The system then keeps the port from whoever asks for any, and gives
+    it to a server that asks for this one, with ``SO_REUSEADDR``.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+        server.accept()[0].close()
+        return int(server.getsockname()[1])
 
 
 class Server:

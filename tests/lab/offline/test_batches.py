@@ -19,10 +19,10 @@ from eyestream.errors import ConfigError
 from eyestream.rim.files import calibrations, recordings
 from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.reading import create_ledger, read_ledger
+from eyestream_lab.embedded import free_port
 from eyestream_lab.simulation.people import load_statistics, simulate_person
 from eyestream_lab.workers import workers
 from eyestream_lab.workshop import once
-from tests.rigs.mosquitto import free_port
 
 CALIBRATION = "everyday-cfpa-32"
 

@@ -22,7 +22,8 @@ from eyestream.rim.files.recordings import Recording
 from eyestream.rim.ledger.identity import client_id
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt.endpoint import Endpoint
-from tests.rigs.mosquitto import Mosquitto, free_port
+from eyestream_lab.embedded import free_port
+from tests.rigs.mosquitto import Mosquitto
 
 ROOT = Path(__file__).resolve().parents[3]
 EYESTREAM = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]

@@ -14,10 +14,9 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.wire.topics import raw_topic
-from eyestream_lab.embedded import embedded_broker
+from eyestream_lab.embedded import embedded_broker, free_port
 from eyestream_lab.testing.clocks import until
 from tests.rigs.hostile.corpus import every, payload
-from tests.rigs.mosquitto import free_port
 from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import ear, lawful, recovery, settled, traffic
 

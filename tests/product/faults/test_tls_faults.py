@@ -11,9 +11,10 @@ import pytest
 from eyestream.rim.config import BrokerSettings, LimitSettings, Settings
 from eyestream.rim.ledger.reading import read_ledger
 from eyestream.rim.mqtt import transport
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.clocks import until
 from tests.rigs.certificates import Authority
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.proxy import Fault, FaultProxy
 from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import ear, recovery, settled, stands, traffic, watching

@@ -27,10 +27,11 @@ from eyestream.rim.mqtt.transport import Link, connect
 from eyestream.sdk.discovery import discover
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.subscriber import subscribe
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.certificates import Authority, Certificate
 from tests.rigs.listener import Listener
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.scripted import ScriptedBroker
 from tests.rigs.sidecar import running, settings_for
 from tests.rigs.storms import traffic

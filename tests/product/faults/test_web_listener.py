@@ -16,9 +16,9 @@ from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import connect
 from eyestream.wire.status import Status, encode_status
 from eyestream.wire.topics import private_topic, status_topic
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.clocks import PATIENCE_S
 from tests.product.faults.deployment import PASSWORDS, Deployment
-from tests.rigs.mosquitto import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
 READY = encode_status(Status("online", "ready"))

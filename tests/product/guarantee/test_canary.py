@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs.mosquitto import Mosquitto, free_port
+from eyestream_lab.embedded import free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.tainting.canary import Canary
 from tests.rigs.tainting.capture import has_strace
 from tests.rigs.tainting.lives import Life, Plant, live

@@ -12,7 +12,8 @@ import pytest
 from eyestream.core.charge import Ceilings, Charge
 from eyestream.rim.ledger.ledger import Ledger
 from eyestream.rim.ledger.reading import read_ledger
-from tests.rigs.mosquitto import Mosquitto, free_port
+from eyestream_lab.embedded import free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.tainting.canary import Canary
 from tests.rigs.tainting.capture import Process, Proxy
 from tests.rigs.tainting.lives import PLAIN, Life, configuration

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from eyestream.cli.main import main
-from tests.rigs.mosquitto import Mosquitto, free_port
+from eyestream_lab.embedded import free_port
+from tests.rigs.mosquitto import Mosquitto
 
 EYESTREAM = [sys.executable, "-c", "from eyestream.cli.main import main; main()"]
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -16,8 +16,9 @@ from eyestream.sdk.chunks import Chunks, Connection, Event, Gap, Silence
 from eyestream.sdk.odometer import OtherLedger
 from eyestream.sdk.subscriber import subscribe
 from eyestream.wire.status import Budget, Reading, Status, encode_budget, encode_reading
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.clocks import PATIENCE_S
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.spoken import described_as, speaking_to
 
 

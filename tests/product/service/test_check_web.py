@@ -13,7 +13,8 @@ import pytest
 
 from eyestream.ops.check_ports import anonymous_login_finding, web_listener
 from eyestream.rim.mqtt.endpoint import Endpoint
-from tests.rigs.mosquitto import Mosquitto, free_port
+from eyestream_lab.embedded import free_port
+from tests.rigs.mosquitto import Mosquitto
 
 SHIPPED = (files("eyestream") / "data" / "deployment" / "private-tls.conf").read_text()
 

@@ -1,8 +1,10 @@
 """The embedded broker: loopback, a free port, bounded stops, one line when the port is taken."""
 
 import asyncio
+import contextlib
 import logging
 import socket
+from collections.abc import Callable
 
 import pytest
 
@@ -10,9 +12,10 @@ from eyestream.errors import LinkError
 from eyestream.rim.config import BrokerSettings
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.transport import Message, connect
-from eyestream_lab.embedded import embedded_broker
+from eyestream_fleet.demo import servers
+from eyestream_lab import embedded
+from eyestream_lab.embedded import embedded_broker, free_port
 from eyestream_lab.testing.clocks import PATIENCE_S, until
-from tests.rigs.mosquitto import free_port
 
 
 async def test_it_carries_retained_messages_quietly(caplog: pytest.LogCaptureFixture) -> None:
@@ -37,6 +40,16 @@ async def test_a_taken_port_is_one_line() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(LinkError, match=f"port {port} of 127.0.0.1 is taken"):
             await embedded_broker(port).__aenter__()
+
+
+@pytest.mark.parametrize("given", [embedded.free_port, servers.free_port])
+def test_no_port_is_given_twice(given: Callable[[], int]) -> None:
+    """Three servers ask for twelve before one of them listens, and each outgoing connection takes one as well."""
+    ports = [given() for _ in range(500)]
+    with socket.create_server(("127.0.0.1", 0)) as server, contextlib.ExitStack() as opened:
+        here = [opened.enter_context(socket.create_connection(server.getsockname())) for _ in range(100)]
+        assert len({*ports, *(one.getsockname()[1] for one in here)}) == 600
+    socket.create_server(("127.0.0.1", ports[0])).close()
 
 
 async def test_it_stops_while_a_client_is_connected_and_frees_its_port() -> None:

@@ -29,9 +29,10 @@ from eyestream.rim.sidecar.assembly import assemble
 from eyestream.rim.sidecar.sidecar import Sidecar
 from eyestream.sdk.publisher import Publisher
 from eyestream.sdk.replay import replay
+from eyestream_lab.embedded import free_port
 from eyestream_lab.simulation.people import load_statistics, simulate_person
 from eyestream_lab.testing.clocks import PATIENCE_S, until
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.payloads import rows_of_a_stranger
 from tests.rigs.sidecar import at_work, running, settings_for
 from tests.rigs.spy import spying

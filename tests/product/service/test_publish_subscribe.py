@@ -15,8 +15,9 @@ from eyestream.sdk.subscriber import Chunks, subscribe
 from eyestream.wire import topics
 from eyestream.wire.release import Meta, PrivateChunk, encode_meta, encode_private
 from eyestream.wire.status import Status, encode_status
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.clocks import PATIENCE_S, until
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 
 NAMES = ("a", "b", "c")
 

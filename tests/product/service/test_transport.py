@@ -18,9 +18,10 @@ from eyestream.rim.mqtt import reconnecting as keeper
 from eyestream.rim.mqtt.endpoint import Endpoint
 from eyestream.rim.mqtt.reconnecting import ReconnectingLink
 from eyestream.rim.mqtt.transport import Link, Message, connect
+from eyestream_lab.embedded import free_port
 from eyestream_lab.testing.clocks import PATIENCE_S, until
 from tests.rigs.clients import speaking
-from tests.rigs.mosquitto import Mosquitto, free_port
+from tests.rigs.mosquitto import Mosquitto
 from tests.rigs.scripted import ScriptedBroker
 
 

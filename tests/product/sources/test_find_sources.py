@@ -12,8 +12,8 @@ from eyestream.errors import ConfigError
 from eyestream.gaze.outlets import Channel, Outlet
 from eyestream.ops.find_sources import find_sources, outlet_found
 from eyestream.rim.sources.lsl import pylsl_module
+from eyestream_lab.embedded import free_port
 from tests.rigs.core import FakeCapture
-from tests.rigs.mosquitto import free_port
 from tests.rigs.neon import FakeNeon
 
 
