@@ -50,6 +50,20 @@ for _ in range(60):
 print(json.dumps({"flags": sorted(flags), "poses": len(poses)}))
 """
 
+LETTING_GO = """
+import _ctypes, ctypes, json, os, sys, time
+from tests.openxr.looker import Loaded
+from tests.openxr.machine import CLOCK, GAZE
+for _ in range(2):
+    program = Loaded(sys.argv[1], ["XR_MND_headless", GAZE, CLOCK])
+    if not (child := os.fork()):
+        ctypes.CDLL(None).exit(7)
+    child = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    _ctypes.dlclose(program._kept[0]._handle)
+    time.sleep(0.1)
+print(json.dumps({"child": child}))
+"""
+
 
 class Machine:
     """A user's home with the layer, the fake headset whose eyes jump, and a loader."""
@@ -89,9 +103,9 @@ class Machine:
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return found | {"log": done.stderr}
 
-    def run(self, python: str, code: str, **variables: str) -> dict[str, Any]:
+    def run(self, python: str, code: str, *words: str, **variables: str) -> dict[str, Any]:
         """What a program of somebody else's saw."""
-        return self._run([python, "-c", code], variables)
+        return self._run([python, "-c", code, *words], variables)
 
 
 def _loader(kind: str) -> str:
@@ -159,6 +173,11 @@ def test_other_extensions_of_the_eyes_are_dropped(machine: Machine) -> None:
     assert not seen["social"]
     assert seen["log"].splitlines() == [f"{LAYER_NAME}: dropped XR_FB_eye_tracking_social, which has no private form"]
     assert machine.looked("XR_FB_eye_tracking_social", **{DISABLE: "1"})["social"]
+
+
+def test_a_program_may_end_or_let_its_loader_go_without_destroying_its_instance(machine: Machine) -> None:
+    """A thread of the layer that ran on where nothing is mapped ended 3 of 150 such programs with SIGSEGV."""
+    assert machine.run(sys.executable, LETTING_GO, machine.loader)["child"] == 7
 
 
 @pytest.mark.needs("pyopenxr", "libgl", "cc", "make")

@@ -7,6 +7,9 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 #include "link.h"
 
@@ -21,6 +24,9 @@ static const int64_t OLDEST_NS = 60 * SECOND; /* no slot is so old */
 static pthread_t thread;
 static bool running;
 static atomic_bool stopping, linked;
+#ifndef _WIN32
+static pid_t process; /* whose thread it is: a fork has none */
+#endif
 
 /* One producer at a time, one consumer. */
 static struct gaze_raw ring[RING];
@@ -179,6 +185,7 @@ bool gaze_start(void) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the application's */
+    process = getpid();
 #endif
     running = pthread_create(&thread, NULL, work, NULL) == 0;
 #ifndef _WIN32
@@ -199,3 +206,11 @@ void gaze_stop(void) {
     link_close(page_at);
     link_at = page_at = -1;
 }
+
+#ifndef _WIN32
+/* A loader unmaps the layer where a program ends, or lets it go, without destroying its instance. The thread must have ended
+ * before. On Windows a thread cannot be waited for here, and has gone already where the process ends. */
+__attribute__((destructor)) static void unloaded(void) {
+    if (process == getpid()) gaze_stop();
+}
+#endif
