@@ -52,6 +52,13 @@ def pytest(session: nox.Session, *words: str) -> None:
     python(session, "-m", "pytest", "-q", *words, *session.posargs)
 
 
+def marked(session: nox.Session, mark: str, *words: str) -> None:
+    """Run tests with a mark, by default from its files alone: each worker would import four times as many."""
+    files = [path for path in sorted(ROOT.glob("tests/**/test_*.py")) if f"mark.{mark}" in path.read_text("utf-8")]
+    chosen = [] if session.posargs else [str(path.relative_to(ROOT)) for path in files]
+    pytest(session, *words, "-m", f"{mark} and not slow", "--durations=10", *chosen)
+
+
 def workers(more: int) -> str:
     """How many tests run at a time: so many more than there are processors."""
     return str((os.cpu_count() or 1) + more)
@@ -84,23 +91,19 @@ def installed(session: nox.Session) -> None:
 
     Those of service, links and deployment come too, as `bare` may run on another interpreter. Most of them wait.
     """
-    pytest(session, "-n", workers(2), "--dist", "worksteal", "-m", f"(installed or both) and {ORDINARY}")
+    pytest(session, "-n", workers(4), "--dist", "worksteal", "-m", f"(installed or both) and {ORDINARY}")
 
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """Tests that take seconds to a minute each. Many of them wait: one more than processors run at a time."""
-    words = ["-n", workers(1), "--dist", "worksteal", "-m", "long and not slow", "--durations=10"]
-    if not session.posargs:  # or each worker imports 400 files for a quarter of them
-        files = [path for path in sorted(ROOT.glob("tests/**/test_*.py")) if "mark.long" in path.read_text("utf-8")]
-        words += [str(path.relative_to(ROOT)) for path in files]
-    pytest(session, *words)
+    """Tests that take seconds to a minute each. Many of them wait."""
+    marked(session, "long", "-n", workers(3), "--dist", "worksteal")
 
 
 @nox.session
 def alone(session: nox.Session) -> None:
     """Tests that must have the machine to themselves, one after the other."""
-    pytest(session, "-m", "alone", "--durations=10")
+    marked(session, "alone")
 
 
 @nox.session
@@ -139,8 +142,9 @@ def bare(session: nox.Session) -> None:
             (path / program).symlink_to(shutil.which(program) or session.error(f"{program} is not here either"))
         fresh(checkout)
         words = [str(path / "bash"), "-euo", "pipefail", "-xc", command]
+        kept |= {"PATH": str(path), "PYTEST_XDIST_AUTO_NUM_WORKERS": workers(1)}  # some tests wait
         with session.chdir(checkout):
-            session.run(*words, env=kept | {"PATH": str(path)}, include_outer_env=False, external=True)
+            session.run(*words, env=kept, include_outer_env=False, external=True)
 
 
 def newest_python() -> Path:
