@@ -59,7 +59,9 @@ async def watched(mosquitto: Mosquitto, browser: Browser, **stream: Any) -> Asyn
         asked = await asyncio.to_thread(browser.asked_for)
         assert asked
         assert {url for url in asked if not url.startswith((address, "data:"))} == set()
-        assert await asyncio.to_thread(browser.complaints) == []
+        said = await asyncio.to_thread(browser.complaints)
+        # The page of the test before may have lost its monitor so late that it is heard here.
+        assert [one for one in said if one.startswith(address) or not one.startswith("http://127.0.0.1:")] == []
 
 
 async def test_what_an_application_receives_is_shown(mosquitto: Mosquitto, browser: Browser) -> None:
