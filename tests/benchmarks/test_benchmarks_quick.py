@@ -17,9 +17,13 @@ BROKER = pytest.mark.needs("mosquitto")
 @pytest.mark.parametrize(
     "name",
     [
-        *("kernel", "offline", "ledger"),
-        *(pytest.param(name, marks=BROKER) for name in ("hop", "clients", "ingest", "fleet", "footprint", "idle")),
-        pytest.param("gaze", marks=[BROKER, pytest.mark.slow]),  # it waits for a minute of gaze, mostly
+        "kernel",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("offline", "ledger")),
+        *(pytest.param(name, marks=BROKER) for name in ("hop", "idle")),
+        *(
+            pytest.param(name, marks=[BROKER, pytest.mark.slow])
+            for name in ("clients", "ingest", "fleet", "footprint", "gaze")
+        ),
         pytest.param("openxr", marks=pytest.mark.needs("cc", "make")),
     ],
 )

@@ -24,7 +24,7 @@ def mono(folder: Path, *words: str, check: bool = True) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.needs("mono", "cc")
 def test_nothing_is_compiled_at_run_time(core: Path, tmp_path: Path) -> None:
     own = Path(shutil.copy(core, tmp_path))

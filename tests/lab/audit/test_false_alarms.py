@@ -18,7 +18,7 @@ WIDEST = replace(WIDE, screening=20, most=200, surface=200, reuse=150, state=150
 """For noise on each value, which costs four times as much again; the 200 audits have `WIDE`."""
 
 EACH = (*CORRECT, *OURS)
-ALIKE = ("exact_odd_step", "exact_single_precision", "exact_integer_python")
+ALIKE = ("exact_odd_step", "exact_single_precision", "exact_integer_python", "lpa", "dcfpa")
 """In the slow form alone: others are like them."""
 
 
