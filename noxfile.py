@@ -97,7 +97,7 @@ def installed(session: nox.Session) -> None:
 @nox.session
 def long(session: nox.Session) -> None:
     """Tests that take seconds to a minute each. Many of them wait."""
-    marked(session, "long", "-n", workers(4), "--dist", "worksteal")
+    marked(session, "long", "-n", workers(3), "--dist", "worksteal")
 
 
 @nox.session

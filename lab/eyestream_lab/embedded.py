@@ -56,6 +56,8 @@ async def embedded_broker(port: int | None = None) -> AsyncIterator[str]:
     try:
         yield f"mqtt://127.0.0.1:{chosen}"
     finally:
+        for server in broker._servers.values():  # amqtt lets the port go last, and may not come so far
+            server.instance.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS):
                 await broker.shutdown()

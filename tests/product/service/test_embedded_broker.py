@@ -52,7 +52,11 @@ def test_no_port_is_given_twice(given: Callable[[], int]) -> None:
     socket.create_server(("127.0.0.1", ports[0])).close()
 
 
-async def test_it_stops_while_a_client_is_connected_and_frees_its_port() -> None:
+@pytest.mark.parametrize("seconds", [embedded.STOP_SECONDS, 0.0])  # 0: amqtt's shutdown hangs
+async def test_it_stops_while_a_client_is_connected_and_frees_its_port(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "STOP_SECONDS", seconds)
     port = free_port()
     ended: list[str] = []
 
